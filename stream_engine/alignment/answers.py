@@ -18,7 +18,7 @@ from stream_engine.data.packed_names import unpack_names
 from stream_engine.evaluation.answers import counted_answers
 from stream_engine.evaluation.cross_fit import questions_of
 from stream_engine.evaluation.hash_split import name_hashes, object_folds
-from stream_engine.evaluation.held_out import CLUSTERS, standard_error
+from stream_engine.evaluation.held_out import MIN_CLUSTERS, standard_error
 from stream_engine.evaluation.responses import Responses, of_comparisons, responses_of
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
@@ -110,7 +110,7 @@ class Units(NamedTuple):
 
         by = [variance(self.response), variance(self.question)]
         clusters = min(int(self.response.max()) + 1, int(self.question.max()) + 1)
-        if self.participant is not None and (people := int(self.participant.max()) + 1) >= CLUSTERS:
+        if self.participant is not None and (people := int(self.participant.max()) + 1) >= MIN_CLUSTERS:
             error = variance(self.participant)
             by += [error, by[1] + error - by[0]]
             clusters = min(clusters, people)
@@ -184,7 +184,7 @@ def over_objects(right: np.ndarray, rows: np.ndarray, times: np.ndarray, n: int)
     by_object, sums = object_sums(rows, times, n), object_sums(rows, times * right, n)
     some_left_out = (by_object > 0) & (by_object < total)
     count = int(some_left_out.sum())
-    if count < CLUSTERS:
+    if count < MIN_CLUSTERS:
         return Accuracy(whole / total, None, None, None, int(total))
     without = (whole - sums[some_left_out]) / (total - by_object[some_left_out])
     spread = float(np.sqrt((count - 1) / count * ((without - without.mean()) ** 2).sum()))

@@ -18,7 +18,7 @@ from stream_engine.alignment.feature_sets import MEASURES, METRIC, FeatureSet, P
 from stream_engine.alignment.feature_sets import RESERVED as ALL
 from stream_engine.data.answers import Answers
 from stream_engine.evaluation import cross_fit, held_out
-from stream_engine.evaluation.cross_fit import CLEAR, FOLDS
+from stream_engine.evaluation.cross_fit import CLEAR_ERRORS, FOLDS
 from stream_engine.evaluation.responses import CHOOSE, FIT, Responses, asked_fairly, draws_again
 from stream_engine.evaluation.similarities import differences
 
@@ -257,7 +257,7 @@ class Evaluated:
         accuracy = units.accuracy(prediction.right)
         loss = float(units.times @ held_out.losses(prediction.margin, 1.0) / units.times.sum())
         corrected = accuracy.widened(float(np.sqrt(1.0 + prediction.folds / (FOLDS - 1.0))))
-        clear = abs(accuracy.accuracy - 0.5) > CLEAR * (corrected.standard_error or 0.0)
+        clear = abs(accuracy.accuracy - 0.5) > CLEAR_ERRORS * (corrected.standard_error or 0.0)
         return (accuracy if clear else corrected), loss
 
     def _units_at(self, prediction: Prediction) -> Units:

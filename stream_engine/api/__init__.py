@@ -3,19 +3,16 @@
     frames ──columns──▶ reading ──engine──▶ Study ──refits on its snapshot──▶ frames, maps, questions, a report
     files  ──records──▶
 
-Nothing is computed here that is not computed elsewhere: what is read is read by the decoders of a run, counted by its
-`Engine`, and what is asked for is a refit, an export, or a section of the report. There is no folder on disk unless
-`Study.save` makes one. The public names are those of `stream_engine` and `stream_engine.estimators`.
+Nothing is computed here: answers are read by the decoders of a run and counted by its `Engine`, and results are those
+of refits, exports and sections of the report. The public names are those of `stream_engine` and
+`stream_engine.estimators`.
 
-    frames      pandas, polars, Arrow and what else people hold tables in, as Arrow columns
-    reading     `read`: files or a frame to a study
-    options     how answers and questions are read, and which files are meant
-    learning    an engine that judges when somebody asks
-    feeding     columns to an engine, in batches; what was refused
-    study       `Study`
-    object_map  `Map`: where the objects lie, as a picture and as a frame
-    questions   questions in, questions out
-    results     columns as the frame that a person works with
-    answers     what scikit-learn's and river's callers pass, as comparisons
+    reading, feeding, study_engine,
+    reading_checks                        `read`: files or tables to a study
+    frames, options                       tables as Arrow columns; options, layouts and paths
+    study, study_tables, study_fits       `Study`: its results, tables and fits
+    object_map, dendrogram                results as pictures and tables
+    question_tables, output_frames        questions from tables; columns as a frame of pandas, polars or Arrow
+    answers, learned_objects              what all estimators share: comparisons in, values of objects out
     boosting, clustering, embedding, similarity, online    one family of estimators each
 """

@@ -1,13 +1,4 @@
-"""Lists of comparisons as scikit-learn's estimators take them, checked once, as the snapshot that refits learn from.
-
-X is (m, 3): anchor, b, c, or (m, 4): the pairs {i, j} and {k, l}; an array, a list or a frame. Of a frame with columns
-anchor, near, far (or anchor, left, right; near_i, near_j, far_i, far_j) these are taken, whatever else is there.
-Without y the answers are in the order: b is nearer than c, {i, j} nearer than {k, l}. With y, 1 or True says so, -1 or
-False says the opposite (as in cblearn's lists, where also X = (comparisons, answers) may come as one).
-
-Objects are names (text) or whole numbers, any of them; `objects_` lists those that fit saw, sorted, or 0 ... n_objects
-- 1 where n_objects is given. What is learned of objects has its rows in that order.
-"""
+"""Comparisons as scikit-learn's estimators take them (X and y), checked, and as the snapshot that refits learn from."""
 
 import warnings
 from numbers import Integral, Real
@@ -25,19 +16,20 @@ from stream_engine.state.snapshot import Snapshot
 
 COUNT, POSITIVE = Interval(Integral, 1, None, closed="left"), Interval(Real, 0, None, closed="neither")
 RandomState = int | np.random.RandomState | None
-COLUMNS = (
-    ("anchor", "near", "far"),
-    ("anchor", "left", "right"),
-    ("near_i", "near_j", "far_i", "far_j"),
-)  # that are taken of a frame with others beside them
+# The columns of a comparison, which are taken from a frame; other columns are ignored.
+COLUMNS = (("anchor", "near", "far"), ("anchor", "left", "right"), ("near_i", "near_j", "far_i", "far_j"))
 
 
 def rows_of(estimator: Any, X: Any, y: Any = None, reset: bool = False) -> np.ndarray:
-    """(m, 3) or (m, 4) int64 or text, the nearer one first; `estimator` (or None) remembers how wide X was when
-    `reset`. Raises ValueError: which row, what, expected."""
+    """(m, 3) or (m, 4) int64 or text, the nearer object or pair first. Raises ValueError: which row, got, expected.
+
+    X is (m, 3): anchor, b, c, or (m, 4): the pairs {i, j} and {k, l}; an array, a list or a frame. Without y, b is
+    nearer than c. With y, that is so for 1 or True, and the opposite for -1 or False (as in cblearn's lists, whose pair
+    (comparisons, answers) is also taken as X). `estimator` (or None) remembers the width of X if `reset`.
+    """
     if isinstance(X, tuple) and len(X) == 2 and y is None:
         X, y = X
-    X = _picked(X)
+    X = _comparison_columns(X)
     if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2 and X.size:
         X = values_of(X)  # before scikit-learn, which cannot compare the NA of pandas
     X = check_array(X, dtype=None) if estimator is None else validate_data(estimator, X, reset=reset, dtype=None)
@@ -52,14 +44,13 @@ def rows_of(estimator: Any, X: Any, y: Any = None, reset: bool = False) -> np.nd
             f"y: got {answers.shape} values {np.unique(answers)[:5].tolist()}, expected one answer per row of X: 1 or "
             "True if the first object is nearer, -1 or False if the second is"
         )
-    turned = rows[:, [0, 2, 1]] if rows.shape[1] == 3 else rows[:, [2, 3, 0, 1]]
-    return np.where((answers > 0)[:, None], rows, turned)
+    reversed_rows = rows[:, [0, 2, 1]] if rows.shape[1] == 3 else rows[:, [2, 3, 0, 1]]
+    return np.where((answers > 0)[:, None], rows, reversed_rows)
 
 
-def _picked(X: Any) -> Any:
-    """Of a frame the columns of a comparison, without their names: near and far in `fit` may be left and right in
-    `predict`. A frame whose columns are only numbered, and anything else, as it is. Raises ValueError for other
-    columns, since their order says nothing."""
+def _comparison_columns(X: Any) -> Any:
+    """The columns of a comparison as an array: near and far in `fit` may be left and right in `predict`. A frame whose
+    columns are only numbered, and anything else, is returned unchanged. Raises ValueError for other columns."""
     names = getattr(X, "column_names", getattr(X, "columns", ()))
     names = names if hasattr(X, "__dataframe__") or hasattr(X, "__arrow_c_stream__") else ()
     names_of_columns = next((list(columns) for columns in COLUMNS if {*columns} <= {*map(str, names)}), None)
@@ -74,30 +65,30 @@ def _picked(X: Any) -> Any:
 
 
 def values_of(X: np.ndarray) -> np.ndarray:
-    """Objects as int64 where all are whole numbers, else as text. Raises ValueError for what is neither.
+    """Objects as int64 if all are whole numbers, else as text. Raises ValueError for anything else.
 
     >>> values_of(np.array([["lemon", 7, 2.0]], object)).tolist()
     [['lemon', '7', '2']]
     """
     if X.dtype.kind in "OT":
-        flat = [_plain(value) for value in X.ravel().tolist()]
-        if (odd := next((at for at, value in enumerate(flat) if value is None), None)) is not None:
-            raise _no_object(odd // X.shape[1], X)
-        text = any(isinstance(value, str) for value in flat)
-        return np.array([str(value) for value in flat] if text else flat).reshape(X.shape)
+        flat = [_name_or_number(value) for value in X.ravel().tolist()]
+        if (first_bad := next((position for position, value in enumerate(flat) if value is None), None)) is not None:
+            raise _no_object(first_bad // X.shape[1], X)
+        has_text = any(isinstance(value, str) for value in flat)
+        return np.array([str(value) for value in flat] if has_text else flat).reshape(X.shape)
     if X.dtype.kind in "US":
         return X.astype(np.str_)
     rows = X.astype(np.int64)
-    if len(odd_rows := np.flatnonzero((rows != X).any(axis=1))):
-        raise _no_object(odd_rows[0], X)
+    if len(bad_rows := np.flatnonzero((rows != X).any(axis=1))):
+        raise _no_object(bad_rows[0], X)
     return rows
 
 
-def _plain(value: Any) -> str | int | None:
+def _name_or_number(value: Any) -> str | int | None:
     if isinstance(value, str) and value:
         return value
-    whole = isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1
-    return int(value) if whole else None
+    is_whole = isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1
+    return int(value) if is_whole else None
 
 
 def _no_object(row: int, X: np.ndarray) -> ValueError:
@@ -105,29 +96,30 @@ def _no_object(row: int, X: np.ndarray) -> ValueError:
 
 
 def answers_of(rows: np.ndarray, n_objects: int | None, weight: np.ndarray | None = None) -> tuple[Answers, np.ndarray]:
-    """Answers from checked rows, each as often as its weight says; and the objects (n,), sorted, whose places their ids
-    are. A response is a row of X; a quadruplet whose pairs share an object is a triplet. Raises ValueError for a row of
-    objects that are not distinct, or no number below n_objects."""
+    """`(the answers of checked rows, the objects (n,), sorted, by id)`. A response is a row of X, given as often as its
+    weight; a quadruplet whose pairs share an object is a triplet. The objects are those of the rows, or 0 ... n_objects
+    - 1. Raises ValueError for a row whose objects are not distinct, or not below n_objects."""
     times = np.ones(len(rows)) if weight is None else weight.astype(np.float64)
-    counted = np.flatnonzero(times)
-    objects, places = _numbered(rows[counted], n_objects)
+    counted_rows = np.flatnonzero(times)
+    objects, ids = _numbered(rows[counted_rows], n_objects)
     comparisons: list[tuple[int, ...]] = []
-    for number, row in zip(counted.tolist(), places.tolist()):
+    for number, row in zip(counted_rows.tolist(), ids.tolist()):
         try:
             comparison = _canonical(row)
         except InvalidEvent:
-            raise ValueError(f"X row {number}: {_why_not(rows[number].tolist())}") from None
+            raise ValueError(f"X row {number}: {_fault(rows[number].tolist())}") from None
         comparisons.append(comparison if len(comparison) == 4 else (*comparison[:2], comparison[0], comparison[2]))
-    made = np.array(comparisons, np.int32).reshape(-1, 4)
-    return Answers(made, times[counted], np.full(len(made), -1, np.int32), counted, len(objects)), objects
+    answer_rows = np.array(comparisons, np.int32).reshape(-1, 4)
+    nobody = np.full(len(answer_rows), -1, np.int32)
+    return Answers(answer_rows, times[counted_rows], nobody, counted_rows, len(objects)), objects
 
 
 def _canonical(row: list[Any]) -> tuple[Any, ...]:
     return canonical_quadruplet(row[0], row[1], row[0] if len(row) == 3 else row[2], row[-1])
 
 
-def _why_not(row: list[Any]) -> str:
-    """Why these objects, by name, are no comparison."""
+def _fault(row: list[Any]) -> str:
+    """The error message for objects that are no comparison."""
     try:
         return str(_canonical(row))
     except InvalidEvent as error:
@@ -136,45 +128,45 @@ def _why_not(row: list[Any]) -> str:
 
 def _numbered(rows: np.ndarray, n_objects: int | None) -> tuple[np.ndarray, np.ndarray]:
     if n_objects is None:
-        objects, places = np.unique(rows, return_inverse=True)
-        return objects, places.reshape(rows.shape)
-    outside = (rows < 0) | (rows >= n_objects) if rows.dtype.kind == "i" else np.ones(rows.shape, bool)
-    if outside.any():
-        row = rows[outside.any(axis=1).argmax()].tolist()
+        objects, ids = np.unique(rows, return_inverse=True)
+        return objects, ids.reshape(rows.shape)
+    is_outside = (rows < 0) | (rows >= n_objects) if rows.dtype.kind == "i" else np.ones(rows.shape, bool)
+    if is_outside.any():
+        row = rows[is_outside.any(axis=1).argmax()].tolist()
         raise ValueError(f"X: got {row}, expected integers from 0, below n_objects = {n_objects}")
     return np.arange(n_objects), rows
 
 
-def places_of(rows: np.ndarray, objects: np.ndarray) -> np.ndarray:
-    """As `found_in`; one warning lists unknown objects, which are predicted at chance level."""
-    places = found_in(rows, objects)
-    if (places < 0).any():
-        strangers = np.unique(rows[places < 0])
+def known_positions(rows: np.ndarray, objects: np.ndarray) -> np.ndarray:
+    """As `positions_in`, with one warning about unknown objects, which are predicted at chance level."""
+    positions = positions_in(rows, objects)
+    if (positions < 0).any():
+        unknown_objects = np.unique(rows[positions < 0])
         warnings.warn(
-            f"X: {(places < 0).any(axis=1).sum()} of {len(rows)} rows contain objects that are not in the training "
-            f"data ({', '.join(map(str, strangers[:3].tolist()))}{', ...' if len(strangers) > 3 else ''}); their "
-            "answers are predicted at chance level",
+            f"X: {(positions < 0).any(axis=1).sum()} of {len(rows)} rows contain objects that are not in the training "
+            f"data ({', '.join(map(str, unknown_objects[:3].tolist()))}{', ...' if len(unknown_objects) > 3 else ''}); "
+            "their answers are predicted at chance level",
             stacklevel=4,
         )
-    return places
+    return positions
 
 
-def found_in(rows: np.ndarray, objects: np.ndarray) -> np.ndarray:
-    """Where each object stands in `objects`, -1 for one that is not there; a number is what its text is. O(m log n).
+def positions_in(rows: np.ndarray, objects: np.ndarray) -> np.ndarray:
+    """The position of each object in `objects`, -1 if it is not there; a number equals its text. O(m log n).
 
-    >>> found_in(np.array([["7", "12", "x"]]), np.array([2, 7, 12])).tolist()
+    >>> positions_in(np.array([["7", "12", "x"]]), np.array([2, 7, 12])).tolist()
     [[1, 2, -1]]
     """
     order = np.arange(len(objects))
     if rows.dtype.kind != objects.dtype.kind:
         rows, objects = rows.astype(np.str_), objects.astype(np.str_)
         order = np.argsort(objects, kind="stable")
-    at = np.minimum(np.searchsorted(objects[order], rows), len(objects) - 1)
-    return np.where(objects[order][at] == rows, order[at], -1)
+    index = np.minimum(np.searchsorted(objects[order], rows), len(objects) - 1)
+    return np.where(objects[order][index] == rows, order[index], -1)
 
 
 def weights_of(sample_weight: Any, m: int) -> np.ndarray | None:
-    """How often each row of X counts: whole numbers, since answers are counted. Raises ValueError.
+    """The number of times that each row of X counts. Raises ValueError.
 
     >>> weights_of([2, 0], 2).tolist(), weights_of(None, 5)
     ([2, 0], None)
@@ -211,24 +203,24 @@ def groups_of(groups: Any, m: int) -> np.ndarray | None:
 def snapshot_of(
     answers: Answers, objects: np.ndarray, accumulators: tuple[str, ...], groups: np.ndarray | None = None
 ) -> Snapshot:
-    """What an engine knows after these comparisons; object i has the name str(objects[i]) and the id i. `groups`: who
-    gave the answer of each row of X (`groups_of`)."""
-    each = answers.of(np.repeat(np.arange(len(answers.rows)), answers.times.astype(np.int64)))
-    three, four = each.triplets(), each.quadruplets()
+    """The snapshot of an engine that has learned these answers; object i has the name str(objects[i]) and the id i.
+    `groups`: the participant of each row of X (`groups_of`)."""
+    single_answers = answers.of(np.repeat(np.arange(len(answers.rows)), answers.times.astype(np.int64)))
+    triplets, quadruplets = single_answers.triplets(), single_answers.quadruplets()
     provenance = kinds = None
     if groups is not None:  # the row of X that an answer comes from is its event
         names, worker = np.unique(groups, return_inverse=True)
-        e, of = len(groups), (three.response.astype(np.int32), four.response.astype(np.int32))
+        e, response = len(groups), (triplets.response.astype(np.int32), quadruplets.response.astype(np.int32))
         kind, unset = np.zeros(e, np.int8), np.full(e, np.nan)
-        provenance = Provenance(*of, kind, worker.astype(np.int32), names.tolist(), np.ones(e), unset)
-        kinds = Kinds(*of, kind)
+        provenance = Provenance(*response, kind, worker.astype(np.int32), names.tolist(), np.ones(e), unset)
+        kinds = Kinds(*response, kind)
     engine = Engine(accumulators if groups is None else (*accumulators, "worker_votes"), guard=False)
     engine.learn(
         DecodedEvents(
-            [str(each) for each in objects.tolist()],
-            three.rows.take((0, 1, 3), axis=1),
-            four.rows,
-            np.zeros(len(four.rows), np.int64),
+            [str(single_answers) for single_answers in objects.tolist()],
+            triplets.rows.take((0, 1, 3), axis=1),
+            quadruplets.rows,
+            np.zeros(len(quadruplets.rows), np.int64),
             [],
             {},
             [],
@@ -239,10 +231,12 @@ def snapshot_of(
     return engine.snapshot()
 
 
-def only_triplets(answers: Answers, what: str) -> None:
-    """Raises ValueError where there are quadruplets of four objects."""
-    if four := len(answers.quadruplets().rows):
-        raise ValueError(f"X: got {four} comparisons of four objects, expected triplets: {what} uses only triplets")
+def only_triplets(answers: Answers, user: str) -> None:
+    """Raises ValueError if there are comparisons of four objects; `user` names what takes only triplets."""
+    if n_quadruplets := len(answers.quadruplets().rows):
+        raise ValueError(
+            f"X: got {n_quadruplets} comparisons of four objects, expected triplets: {user} uses only triplets"
+        )
 
 
 def with_names(tags: Any) -> Any:

@@ -1,11 +1,8 @@
-"""TripletBoost in scikit-learn's conventions: X are objects, and the triplets about them are given beforehand.
+"""TripletBoost in scikit-learn's conventions: X are objects, and the triplets about them are a parameter.
 
 So a sample is an object, as everywhere in scikit-learn: `cross_val_score(TripletBoostClassifier(triplets), objects, y)`
-holds objects out. Triplets of held-out objects take part as anchors only when they are asked about, and never as
-references or examples (Perrot & von Luxburg 2019, sec. 2.1).
-
-Boosting gives votes, not probabilities: after many rounds their sum over all rounds says only who wins. `predict_proba`
-is a fit of its own, to votes about objects that the voters had not learned from.
+holds objects out. Triplets of held-out objects are used only to predict them, with the object as their anchor (Perrot &
+von Luxburg 2019, sec. 2.1).
 """
 
 from numbers import Integral
@@ -22,8 +19,8 @@ from stream_engine.api.answers import (
     COUNT,
     RandomState,
     answers_of,
-    found_in,
     only_triplets,
+    positions_in,
     rows_of,
     seed_of,
     values_of,
@@ -35,13 +32,13 @@ from stream_engine.boosting.nested import folds_of
 from stream_engine.boosting.votes import decide, shares
 from stream_engine.data.triplet_columns import columns_from_triplets
 
-MIN_TEMPERATURE = (
-    1e-9  # temperature: where held-out votes say nothing, all are equally likely, yet in the order of the votes
-)
-
 
 def _with_probabilities(model):
     return model.folds > 0
+
+
+# If held-out votes are not informative, all classes are equally likely, but still in the order of the votes.
+MIN_TEMPERATURE = 1e-9
 
 
 class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
@@ -126,26 +123,28 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         if self.triplets is None:
             raise ValueError("TripletBoostClassifier: got no triplets, expected TripletBoostClassifier(triplets)")
-        named = values_of(X)
-        if X.shape[1] != 1 or len(np.unique(named)) < len(named):
+        row_objects = values_of(X)
+        if X.shape[1] != 1 or len(np.unique(row_objects)) < len(row_objects):
             raise ValueError(f"X: got shape {X.shape}, expected one column of distinct objects, names or integers")
         rows = rows_of(None, self.triplets)
-        answers, known = answers_of(_alike(rows, named), None)
+        answers, triplet_objects = answers_of(_same_type(rows, row_objects), None)
         only_triplets(answers, "TripletBoost")
-        self.objects_, objects = _with(known, _alike(named, rows)[:, 0])
+        self.objects_, objects = _united(triplet_objects, _same_type(row_objects, rows)[:, 0])
         n, triplets = len(self.objects_), answers.rows[:, [0, 1, 3]]
-        self.columns_ = columns_from_triplets(np.searchsorted(self.objects_, known)[triplets], n)
-        self.classes_, of_sample = np.unique(y, return_inverse=True)
+        self.columns_ = columns_from_triplets(np.searchsorted(self.objects_, triplet_objects)[triplets], n)
+        self.classes_, class_of_sample = np.unique(y, return_inverse=True)
         labels = np.full(n, -1)
-        labels[objects] = of_sample
+        labels[objects] = class_of_sample
         self.booster_ = fit(self.columns_, labels, self.rounds, seed_of(self.random_state))
         if self.folds:
-            self.prior_ = nested.shares(of_sample, len(self.classes_))
-            self.temperature_ = max(self._temperature(objects, of_sample), MIN_TEMPERATURE)
+            self.prior_ = nested.shares(class_of_sample, len(self.classes_))
+            self.temperature_ = max(self._temperature(objects, class_of_sample), MIN_TEMPERATURE)
         return self
 
     def _temperature(self, objects, labels):
-        """That of the votes about each fold by a fit without it; objects that no voter speaks of do not count."""
+        """The temperature of the votes about each fold by a fit without it; objects without votes are excluded."""
+        # Boosting gives votes, not probabilities: after many rounds, their sum says only which class wins. So the
+        # temperature is fitted to votes about objects that were not used to train the voters.
         seed = self.booster_.seed
         draws = np.random.default_rng(seed).permutation(len(labels))
         fold = folds_of(labels, draws, min(self.folds, len(labels)))
@@ -221,7 +220,7 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
     def _objects(self, X):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=None)
-        objects = found_in(values_of(X), self.objects_)[:, 0]
+        objects = positions_in(values_of(X), self.objects_)[:, 0]
         if len(unknown := np.flatnonzero(objects < 0)):
             raise ValueError(
                 f"X row {unknown[0]}: got {X[unknown[0]].tolist()}, expected one of the {len(self.objects_)} objects "
@@ -230,12 +229,12 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
         return np.unique(objects, return_inverse=True)
 
 
-def _alike(values, target):
-    """Objects as text where the others are names."""
+def _same_type(values, target):
+    """Objects as text if `target` has names."""
     return values.astype(np.str_) if target.dtype.kind == "U" else values
 
 
-def _with(objects, row):
-    """All of these objects, sorted, and where the second ones stand among them."""
-    every = np.union1d(objects, row)
-    return every, np.searchsorted(every, row)
+def _united(objects, row):
+    """`(all of these objects, sorted, the positions of the second ones)`."""
+    all_objects = np.union1d(objects, row)
+    return all_objects, np.searchsorted(all_objects, row)

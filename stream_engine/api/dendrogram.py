@@ -1,10 +1,10 @@
-"""The tree in which the objects join, as a picture and as a frame."""
+"""A hierarchical clustering of the objects, as a picture and as a table."""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stream_engine.api.frames import frame
+from stream_engine.api.output_frames import frame
 from stream_engine.exports.files import merges
 from stream_engine.report.figure_files import draw
 from stream_engine.report.sections.dendrogram import draw as drawing_of

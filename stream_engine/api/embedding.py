@@ -1,7 +1,7 @@
 """An embedding in d dimensions in scikit-learn's conventions: STE or t-STE with a lapse rate (room `embedding`).
 
-It fits triplets and comparisons of four objects, answers new ones with probabilities, and its `transform` gives where
-the objects lie, one row each, whatever comparisons it gets.
+It predicts new triplets and comparisons of four objects with probabilities, and its `transform` returns the coordinates
+of the objects, one row each, whatever comparisons it gets.
 """
 
 from numbers import Real
@@ -24,7 +24,8 @@ from stream_engine.api.answers import (
 from stream_engine.api.learned_objects import LearnedObjects
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.embedding.fit import KERNELS
-from stream_engine.evaluation.probability import of_embedding, of_participant
+from stream_engine.evaluation.learned import of_embedding
+from stream_engine.evaluation.participant_model import of_participant
 from stream_engine.refits import embedding
 
 
@@ -233,7 +234,7 @@ class OrdinalEmbedding(LearnedObjects):
         p = self.predict_proba(rows_of(self, X, y), groups)[:, 1]
         return float(np.average((p > 0.5) + (p == 0.5) / 2, weights=sample_weight))
 
-    def _learned(self) -> np.ndarray:
+    def _object_values(self) -> np.ndarray:
         return self.embedding_
 
     def _probability(self, rows: np.ndarray) -> np.ndarray:

@@ -12,13 +12,13 @@ from stream_engine.kernel_learning.auxiliary_files import BadKernel
 
 
 def tables_of(features: Mapping[str, Any], names: Sequence[Any] | None) -> dict[str, FeatureTable]:
-    """Each set with the names of its rows. Raises `BadFeatures`."""
+    """name -> table of a set, with the names of its rows. Raises `BadFeatures`."""
     if not isinstance(features, Mapping) or not features:
         raise BadFeatures(
             f"align: got {type(features).__name__}, expected a dict of feature sets, as {{'clip': array}}"
         )
-    called = None if names is None else [str(each) for each in names]
-    return {str(name): _table(str(name), each, called) for name, each in features.items()}
+    row_names = None if names is None else [str(data) for data in names]
+    return {str(name): _table(str(name), data, row_names) for name, data in features.items()}
 
 
 def _table(name: str, data: Any, names: list[str] | None) -> FeatureTable:
@@ -27,14 +27,14 @@ def _table(name: str, data: Any, names: list[str] | None) -> FeatureTable:
         if isinstance(data, str | PathLike):
             return read(name, FeatureSpec(str(data)))
         if isinstance(data, Mapping):
-            return checked([str(each) for each in data], np.array([*data.values()]), "")
+            return checked([str(object) for object in data], np.array([*data.values()]), "")
         if hasattr(data, "iloc") and data.index.dtype.kind not in "iu":  # of pandas
-            return checked([str(each) for each in data.index], data.to_numpy(), "")
+            return checked([str(object) for object in data.index], data.to_numpy(), "")
         if not isinstance(data, np.ndarray):
             table = columns_of(data)
             columns = [table.take(head).to_numpy(zero_copy_only=False) for head in table.names]
             if names is None:
-                return checked([str(each) for each in columns[0].tolist()], np.stack(columns[1:], axis=1), "")
+                return checked([str(object) for object in columns[0].tolist()], np.stack(columns[1:], axis=1), "")
             return checked(names, np.stack(columns, axis=1), "")
         if names is None:
             raise BadKernel("got an array without names; next: names=[...] in row order, a data frame, or a dict")

@@ -1,167 +1,94 @@
-"""Columns to an engine, in batches, and what was refused on the way.
+"""Tables and dicts into the engine of a study, in batches, with a list of rejected rows."""
 
-`Learning` is an engine that learns at once and judges later: the guard of the partial order waits until somebody looks.
-Counting a million answers of 2,000 objects takes half a second, offering them to the guard one to two, and most
-questions put to a study never ask for the order. Invariant: `snapshot` is that of an engine that learned the same
-blocks in the same order.
-"""
-
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
-from connectors import Position
 from stream_engine.api.frames import BadFrame, FrameColumns, missing
-from stream_engine.data.comparisons import Batch, DecodedEvents, Rejected
+from stream_engine.api.study_engine import StudyEngine
+from stream_engine.data.comparisons import Rejected
 from stream_engine.data.json_floats import writable
-from stream_engine.data.suspicious_names import suspicious_names
-from stream_engine.evaluation.connection import smallest_reached
 from stream_engine.formats import decoder
 from stream_engine.formats.cells import paths_of
 from stream_engine.formats.csv_events import nearest_name, needed_columns
 from stream_engine.formats.event_fields import NULLABLE_FIELDS, PAIR_COLUMNS, EventFields, fields_of
 from stream_engine.formats.options import EventOptions
 from stream_engine.formats.repeats import Repeats
-from stream_engine.state.engine import Engine
-from stream_engine.state.snapshot import Snapshot
-
-WAITING = 1 << 23  # comparisons that wait at most, 16 bytes each
-
-
-class Learning:
-    """Everything that was read so far."""
-
-    def __init__(self, engine: Engine):
-        self._engine = engine
-        self._waiting: list[Batch] = []
-        self._rows = 0
-        self._joined = np.empty(0, np.int64)  # of each object, the smallest one that comparisons join it with
-
-    @property
-    def counters(self) -> dict[str, Any]:
-        """Those of the engine; the guard's are not done yet."""
-        return self._engine.counters
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """Classes of objects by name."""
-        return self._engine.labels
-
-    @property
-    def names(self) -> Sequence[str]:
-        """Objects by id."""
-        return self._engine.objects.names
-
-    @property
-    def n_objects(self) -> int:
-        """How many objects were named."""
-        return len(self._engine.objects)
-
-    def learn(self, decoded: DecodedEvents, positions: Mapping[str, Position] = {}, records: int = 1) -> None:
-        """Take in a decoded block and the positions after it. O(comparisons) amortised."""
-        for _ in self._engine.learn_in_pieces(decoded, positions, records, self._wait):
-            pass
-
-    def sets(self) -> list[int]:
-        """The sizes of the sets of objects that no comparison joins, the largest first."""
-        return sorted(np.bincount(self._joined)[np.unique(self._joined)].tolist(), reverse=True)
-
-    def _join(self, batch: Batch) -> None:
-        n, old = batch.n_objects, len(self._joined)
-        labels = np.concatenate([self._joined, np.arange(old, n)])
-        ends = [(batch.triplets[:, 0], batch.triplets[:, k]) for k in (1, 2)]
-        ends += [(batch.quadruplets[:, 0], batch.quadruplets[:, k]) for k in (1, 2, 3)]
-        row = np.concatenate([np.arange(n), *(each for each, _ in ends)])
-        column = np.concatenate([labels, *(each for _, each in ends)])
-        self._joined = smallest_reached(row, column, n)
-
-    def _wait(self, batch: Batch) -> None:
-        self._join(batch)
-        self._waiting.append(batch._replace(provenance=None, kinds=None, name_hashes=None))
-        self._rows += len(batch.triplets) + len(batch.quadruplets)
-        if self._rows > WAITING:
-            self._judge()
-
-    def _judge(self) -> None:
-        for batch in self._waiting:
-            self._engine.judge(batch)
-        self._waiting, self._rows = [], 0
-
-    def snapshot(self) -> Snapshot:
-        """The state now, every comparison judged."""
-        self._judge()
-        return self._engine.snapshot()
-
 
 if TYPE_CHECKING:
     from stream_engine.formats.json_events import Decoder as JsonDecoder
 
-BATCH = 1 << 17  # rows that are decoded at once
-SHOWN_REJECTED = 10_000  # refusals that are kept, each with its place
-MAX_REFUSED = 0.5  # share of the events that may be refused, as in a run
-
 
 class RejectedRow(NamedTuple):
-    """An event that was excluded: where it stood, the code of the reason, and the reason in words."""
+    """A rejected event: where it is, the code of the reason, and the reason in words."""
 
     where: str
     reason: str
     message: str
 
 
+BATCH_ROWS = 1 << 17  # rows that are decoded at a time
+MAX_LISTED_REJECTIONS = 10_000  # rejected rows that are listed
+
+
 def learn_table(
-    engine: Learning, columns: FrameColumns, options: EventOptions, repeats: Repeats | None = None
+    engine: StudyEngine, columns: FrameColumns, options: EventOptions, repeats: Repeats | None = None
 ) -> list[RejectedRow]:
-    """Decode a table and learn it; the first `SHOWN_REJECTED` rows that were rejected. Raises `BadFrame` if a column is
-    missing. O(rows)."""
+    """Decode a table and learn it; returns the first rejected rows. `repeats` removes responses that were sent twice.
+    Raises `BadFrame` if a column is missing. O(rows)."""
     event_fields = _fields(columns, options)
     required = dict.fromkeys(needed_columns(event_fields, options, columns.names))
-    inner = paths_of(required, columns.names)
-    if lacking := [name for name in required if name not in columns.names and name not in inner]:
-        similar = [name for name in (nearest_name(each, columns.names) for each in lacking) if name]
+    # columns of nested values, such as response.chosen, are read from their outer column
+    nested = paths_of(required, columns.names)
+    if missing_columns := [name for name in required if name not in columns.names and name not in nested]:
+        similar = [name for missing_name in missing_columns if (name := nearest_name(missing_name, columns.names))]
         advice = f"did you mean {', '.join(map(repr, similar))}? Say" if similar else "say"
-        field = next((field for field, names in options.columns.items() if lacking[0] in names), lacking[0])
+        unknown = missing_columns[0]
+        field = next((field for field, names in options.columns.items() if unknown in names), unknown)
+        table_names = ", ".join(columns.names)[:200] or "none"
         raise BadFrame(
-            f"no column {', '.join(lacking)}; the table has {', '.join(columns.names)[:200] or 'none'}; {advice} with "
+            f"no column {', '.join(missing_columns)}; the table has {table_names}; {advice} with "
             f"columns={{'{field}': ...}} its name, or with type=... the type of the rows"
         )
-    read = _known(event_fields, options)
-    read |= {column for column, _ in paths_of(read, columns.names).values()}
+    read_columns = _known_columns(event_fields, options)
+    read_columns |= {column for column, _ in paths_of(read_columns, columns.names).values()}
+    # columns without a meaning are not converted, but keep their names, which the decoder knows as unused columns
     table = pa.table(
-        {name: columns.take(name) if name in read else pa.nulls(columns.rows) for name in columns.names}
-    )  # what means nothing is named and not looked at
+        {name: columns.take(name) if name in read_columns else pa.nulls(columns.rows) for name in columns.names}
+    )
     decode = decoder("arrow", options)
-    refused: list[RejectedRow] = []
-    first = 0
-    for batch in table.to_batches(max_chunksize=BATCH):
+    rejected_rows: list[RejectedRow] = []
+    first = 0  # number of the first row of the batch
+    for batch in table.to_batches(max_chunksize=BATCH_ROWS):
         decoded = decode(batch)
         decoded = decoded if repeats is None else repeats.without(decoded)
         engine.learn(decoded, records=batch.num_rows)
-        refused += [_told(each, first) for each in decoded.rejected[: SHOWN_REJECTED - len(refused)]]
+        n_more = MAX_LISTED_REJECTIONS - len(rejected_rows)
+        rejected_rows += [_rejected_row(rejected, first) for rejected in decoded.rejected[:n_more]]
         first += batch.num_rows
-    return refused
+    return rejected_rows
 
 
 def learn_dicts(
-    engine: Learning, rows: Sequence[Mapping[str, Any]], options: EventOptions, repeats: Repeats | None = None
+    engine: StudyEngine, rows: Sequence[Mapping[str, Any]], options: EventOptions, repeats: Repeats | None = None
 ) -> list[RejectedRow]:
-    """The same with dicts, each one event as in JSON: events of several types may stand in one list. O(rows)."""
-    decode, refused = cast("JsonDecoder", decoder("json", options)), list[RejectedRow]()
-    for first in range(0, len(rows), BATCH):
-        lines = [_line(first + number, row) for number, row in enumerate(rows[first : first + BATCH])]
+    """The same with dicts, each an event as in JSON; a list can have events of several types. O(rows)."""
+    decode, rejected_rows = cast("JsonDecoder", decoder("json", options)), list[RejectedRow]()
+    for first in range(0, len(rows), BATCH_ROWS):
+        lines = [_line(first + number, row) for number, row in enumerate(rows[first : first + BATCH_ROWS])]
         decoded = decode.lines(b"\n".join(lines))
         decoded = decoded if repeats is None else repeats.without(decoded)
         engine.learn(decoded, records=len(lines))
-        refused += [_told(each, first) for each in decoded.rejected[: SHOWN_REJECTED - len(refused)]]
-    return refused
+        n_more = MAX_LISTED_REJECTIONS - len(rejected_rows)
+        rejected_rows += [_rejected_row(rejected, first) for rejected in decoded.rejected[:n_more]]
+    return rejected_rows
 
 
 def _line(number: int, row: Mapping[str, Any]) -> bytes:
-    """An event as a line of JSON. A cell that is missing is an absent field, as in a table; a label's is a value."""
+    """An event as a line of JSON. A missing cell is an absent field, as in a table; of a label, it is a value."""
     try:
         cells = {str(name): cell for name, cell in row.items() if name in NULLABLE_FIELDS or not missing(cell)}
         return _ENCODE(writable(cells))
@@ -169,8 +96,8 @@ def _line(number: int, row: Mapping[str, Any]) -> bytes:
         raise BadFrame(f"row {number}: got {str(row)[:60]}, expected JSON values: {error}") from None
 
 
-def _of_numpy(value: Any) -> Any:
-    """Values that JSON has no word for, as those that it has."""
+def _json_value(value: Any) -> Any:
+    """A value that JSON cannot represent, converted to one that it can."""
     if isinstance(value, (np.generic, np.ndarray)):
         return writable(value.tolist())
     if missing(value):
@@ -180,62 +107,28 @@ def _of_numpy(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__}")
 
 
-_ENCODE = msgspec.json.Encoder(enc_hook=_of_numpy).encode
-
-
-def check_refused(engine: Learning, refused: Iterable[RejectedRow], on_refused: str) -> None:
-    """Say what was excluded: a warning, or an error where it is more than half of all, or any was to be one. Raises
-    `BadFrame`."""
-    left_out = sum(engine.counters["rejected"].values())
-    if not left_out:
-        return
-    total, first = engine.counters["events"] + left_out, next(iter(refused))
-    fact = f"{left_out:,} of {total:,} events were rejected; the first, {first.where}: {first.message}"
-    if on_refused == "raise" or left_out > MAX_REFUSED * total:
-        raise BadFrame(fact)
-    warnings.warn(f"{fact}; Study.refused() lists them", stacklevel=3)
-
-
-def check_names(engine: Learning) -> None:
-    """Warn of objects that are another one but for capitals, spaces or their Unicode form. O(n)."""
-    if groups := suspicious_names(engine.names):
-        examples = ", ".join(" and ".join(map(repr, group)) for group in groups[:3])
-        warnings.warn(
-            f"{len(groups):,} of {len(set(engine.names)):,} objects differ from others only in capitals, spaces or "
-            f"Unicode form, such as {examples}; give them one name if they are the same object",
-            stacklevel=3,
-        )
-
-
-def check_sets(engine: Learning) -> None:
-    """Warn of sets of objects that no comparison joins: what lies between them is arbitrary."""
-    if len(sizes := engine.sets()) > 1:
-        lengths = ", ".join(f"{size:,}" for size in sizes[:5]) + (", ..." if len(sizes) > 5 else "")
-        warnings.warn(
-            f"the objects fall into {len(sizes):,} sets that no comparison joins ({lengths} objects): distances "
-            "between sets mean nothing; next: ask questions with objects of several sets",
-            stacklevel=3,
-        )
+_ENCODE = msgspec.json.Encoder(enc_hook=_json_value).encode
 
 
 def _fields(columns: FrameColumns, options: EventOptions) -> EventFields:
-    """Quadruplets stand in near_i ... far_j where there are such columns, else in two lists."""
+    """The fields of events; quadruplets are in near_i ... far_j if there are such columns, else in two lists."""
     return fields_of(options, pairs=any(name in columns.names for names in PAIR_COLUMNS.values() for name in names))
 
 
-def _known(event_fields: EventFields, options: EventOptions) -> frozenset[str]:
-    """Input fields that mean something, however quadruplets stand."""
+def _known_columns(event_fields: EventFields, options: EventOptions) -> frozenset[str]:
+    """Input fields that have a meaning, in any form of quadruplets."""
     return event_fields.inputs | fields_of(options).inputs | fields_of(options, pairs=True).inputs
 
 
-def _told(rejected: Rejected, first: int) -> RejectedRow:
+def _rejected_row(rejected: Rejected, first: int) -> RejectedRow:
+    """A rejection of a batch that begins with row `first`."""
     return RejectedRow(
-        f"row {first + rejected.index}", rejected.reason, f"{rejected.message}; got {_got(rejected.value)}"
+        f"row {first + rejected.index}", rejected.reason, f"{rejected.message}; got {_cells_in_words(rejected.value)}"
     )
 
 
-def _got(value: bytes) -> str:
-    """What a row holds: cells that are empty, or in columns that mean nothing and were not looked at, are excluded."""
+def _cells_in_words(value: bytes) -> str:
+    """The cells of a rejected row for a message, without empty ones."""
     try:
         row = msgspec.json.decode(value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,17 +1,12 @@
-"""Tables as people hold them in Python, as Arrow columns; neither pandas nor polars is imported to tell them apart.
+"""Tables in Python, of any library, as Arrow columns; neither pandas nor polars is imported.
 
-Taken are pandas frames, whatever gives Arrow through its PyCapsule interface (`__arrow_c_stream__`: polars, pyarrow,
-DuckDB, ...), a mapping of columns, a list of dicts, of `Triplet`, `Quadruplet` or plain tuples, and NumPy arrays
-(m, 3) and (m, 4). The same values give the same columns, so the same state, whichever of these holds them.
-
-`frame`: columns as the frame that a person works with, what came in goes out: `pandas`, `polars` or `arrow`. Where
-nobody says: that of the table that was read, else pandas where it is installed,
-else an Arrow table, which is always there (`to_pydict`, `to_pandas`).
+These are frames of pandas, anything with `__arrow_c_stream__` (polars, pyarrow, DuckDB, ...), a mapping of columns, a
+list of dicts, of `Triplet`, `Quadruplet` or tuples, and NumPy arrays (m, 3) and (m, 4). Equal values give equal
+columns.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,9 +15,9 @@ import pyarrow as pa
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.formats.options import UnusableOptions
 
-WIDTHS = {3: ("anchor", "near", "far"), 4: ("near_i", "near_j", "far_i", "far_j")}  # of rows without names of columns
-FIRST_ROWS = 1000  # rows that are looked at first
-NUMBERS = ("weight", "time", "n_near", "n_far")  # fields that hold no names
+# Names of the columns of rows without names, by their number.
+WIDTHS = {3: ("anchor", "near", "far"), 4: ("near_i", "near_j", "far_i", "far_j")}
+FIRST_ROWS = 1000  # rows from which the type of a column and the layout of a table are inferred
 EXPECTED = (
     "expected a pandas, polars or Arrow table, a mapping of columns, a list of dicts or of triplets, an array of 3 or "
     "4 columns, a file, or a state directory"
@@ -34,16 +29,16 @@ class BadFrame(UnusableOptions):
 
 
 class FrameColumns(NamedTuple):
-    """A table of `rows` rows: `take` gives a column by its name. Raises `BadFrame`."""
+    """A table of `rows` rows; `take` returns a column by its name, and raises `BadFrame`."""
 
     names: list[str]
     rows: int
     take: Callable[[str], "pa.Array | pa.ChunkedArray"]
-    library: str  # what the table is of, "" where it is plain Python's
+    library: str  # the library of the table, "" for plain Python and NumPy
 
 
 def columns_of(data: Any) -> FrameColumns:
-    """The columns of any of these (see the module). Raises `BadFrame`. O(1) but for rows of Python objects."""
+    """The columns of any of these tables (see the module). Raises `BadFrame`. O(1), but O(rows) for Python objects."""
     library = library_of(data)
     if library == "pandas":
         return _of_pandas(data)
@@ -63,7 +58,7 @@ def columns_of(data: Any) -> FrameColumns:
 
 
 def library_of(data: Any) -> str:
-    """The library that a table is of: pandas, polars, pyarrow, or "" for plain Python and NumPy."""
+    """The library of a table: pandas, polars, pyarrow, or "" for plain Python and NumPy."""
     name = type(data).__module__.partition(".")[0]
     return "" if name in ("builtins", "numpy", "collections", "stream_engine") else name
 
@@ -97,20 +92,20 @@ def _of_pandas(data: Any) -> FrameColumns:
         raise BadFrame(f"read: got a pandas {type(data).__name__}, expected a DataFrame")
     if named := [name for name in data.index.names if name is not None and name not in data.columns]:
         data = data.reset_index(named)
-    places = {name: place for place, name in enumerate(_distinct([str(name) for name in data.columns]))}
+    places = {name: place for place, name in enumerate(_check_distinct([str(name) for name in data.columns]))}
     return FrameColumns(list(places), len(data), lambda name: array_of(name, data.iloc[:, places[name]]), "pandas")
 
 
 def _of_arrow(table: pa.Table, library: str) -> FrameColumns:
-    return FrameColumns(_distinct(table.column_names), table.num_rows, table.column, library)
+    return FrameColumns(_check_distinct(table.column_names), table.num_rows, table.column, library)
 
 
 def _of_mapping(data: Mapping[Any, Any]) -> FrameColumns:
     columns = {str(name): values for name, values in data.items()}
     lengths = {name: len(values) for name, values in columns.items() if hasattr(values, "__len__")}
     if len(lengths) < len(columns) or len(set(lengths.values())) > 1:
-        got = ", ".join(f"{name}: {lengths.get(name, 'none')}" for name in columns)
-        raise BadFrame(f"read: got columns of lengths {got}, expected lists of equal length")
+        lengths_in_words = ", ".join(f"{name}: {lengths.get(name, 'none')}" for name in columns)
+        raise BadFrame(f"read: got columns of lengths {lengths_in_words}, expected lists of equal length")
     return FrameColumns(list(columns), next(iter(lengths.values()), 0), lambda name: array_of(name, columns[name]), "")
 
 
@@ -122,9 +117,9 @@ def _of_array(data: np.ndarray) -> FrameColumns:
 
 
 def _of_rows(data: Sequence[Any]) -> FrameColumns:
-    """Triplets and quadruplets, cblearn's pair of triplets and answers, or dicts, whose columns are all fields of
-    any."""
-    if isinstance(data, tuple) and len(data) == 2 and all(isinstance(each, np.ndarray) for each in data):
+    """Triplets and quadruplets, cblearn's pair of triplets and answers, or dicts, whose columns are the fields of all
+    of them."""
+    if isinstance(data, tuple) and len(data) == 2 and all(isinstance(array, np.ndarray) for array in data):
         from stream_engine.api.answers import rows_of
 
         try:
@@ -134,54 +129,57 @@ def _of_rows(data: Sequence[Any]) -> FrameColumns:
     if is_dicts(data):
         names = list(dict.fromkeys(str(name) for row in data for name in row))
         return FrameColumns(names, len(data), lambda name: array_of(name, [row.get(name) for row in data]), "")
-    flat = [_flat(number, row) for number, row in enumerate(data)]
-    width = len(flat[0]) if flat else 3
-    if (odd := next((number for number, row in enumerate(flat) if len(row) != width), None)) is not None:
-        raise BadFrame(f"row {odd}: got {len(flat[odd])} objects, expected {width}, as in row 0")
+    rows = [_row_objects(number, row) for number, row in enumerate(data)]
+    width = len(rows[0]) if rows else 3
+    if (bad_row := next((number for number, row in enumerate(rows) if len(row) != width), None)) is not None:
+        raise BadFrame(f"row {bad_row}: got {len(rows[bad_row])} objects, expected {width}, as in row 0")
     names = list(WIDTHS[width])
-    return FrameColumns(names, len(flat), lambda name: array_of(name, [row[names.index(name)] for row in flat]), "")
+    return FrameColumns(names, len(rows), lambda name: array_of(name, [row[names.index(name)] for row in rows]), "")
 
 
-def _flat(number: int, row: Any) -> tuple[Any, ...]:
-    """A row without names of columns, as the 3 or 4 objects that it names."""
+def _row_objects(number: int, row: Any) -> tuple[Any, ...]:
+    """The 3 or 4 objects of a row without names of columns."""
     if isinstance(row, Quadruplet):
         return (*row.near, *row.far)
     if isinstance(row, (Triplet, tuple, list, np.ndarray)) and len(row) in WIDTHS:
         return tuple(row)
-    got = " ".join(str(row).split())[:60]
-    raise BadFrame(f"row {number}: got {got} ({type(row).__name__}), expected a dict, or 3 or 4 objects")
+    row_in_words = " ".join(str(row).split())[:60]
+    raise BadFrame(f"row {number}: got {row_in_words} ({type(row).__name__}), expected a dict, or 3 or 4 objects")
 
 
-def _distinct(names: list[str]) -> list[str]:
-    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
-        raise BadFrame(f"column {twice[0]!r} occurs twice; the table has {', '.join(names)[:200]}")
+def _check_distinct(names: list[str]) -> list[str]:
+    if repeated := [name for position, name in enumerate(names) if name in names[:position]]:
+        raise BadFrame(f"column {repeated[0]!r} occurs twice; the table has {', '.join(names)[:200]}")
     return names
 
 
+NUMBERS = ("weight", "time", "n_near", "n_far")  # fields whose cells are numbers, not names
+
+
 def array_of(name: str, values: Any) -> "pa.Array | pa.ChunkedArray":
-    """A column as Arrow; NaN and None are missing. Names of mixed types become their text; any other mixture raises
-    `BadFrame` with the first row that does not fit."""
+    """A column as Arrow; NaN and None are missing. Names of mixed types become text; any other mixture raises
+    `BadFrame` with the first row of another type."""
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
-    if (coded := _coded(values)) is not None:
-        return coded
+    if (encoded := _dictionary_encoded(values)) is not None:
+        return encoded
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        pass  # values of several types: one by one, then
-    cells = [_plain(value) for value in values]
+        pass  # values of several types are converted one by one
+    cells = [_python_value(value) for value in values]
     lists = next((isinstance(value, list) for value in cells if value is not None), False)
-    take = _number if name in NUMBERS else _list if lists else _text
-    return pa.array([None if value is None else take(name, row, value) for row, value in enumerate(cells)])
+    convert = _number if name in NUMBERS else _list if lists else _text
+    return pa.array([None if value is None else convert(name, row, value) for row, value in enumerate(cells)])
 
 
-def _coded(values: Any) -> "pa.DictionaryArray | None":
-    """A column of pandas that holds objects of Python, if all of them are text and few are distinct: each is looked at
-    once. Nothing else is equal to a text, so none of another type hides behind one."""
+def _dictionary_encoded(values: Any) -> "pa.DictionaryArray | None":
+    """A pandas column of Python objects whose values are all text and few are distinct; None for other columns. Each
+    distinct value is checked once: nothing else equals a text, so no value of another type is overlooked."""
     if str(getattr(values, "dtype", "")) != "object" or not hasattr(values, "factorize") or len(values) < FIRST_ROWS:
         return None
-    if any(not isinstance(each, str) and not missing(each) for each in values.iloc[:: len(values) // FIRST_ROWS]):
-        return None  # lists have no hash
+    if any(not isinstance(cell, str) and not missing(cell) for cell in values.iloc[:: len(values) // FIRST_ROWS]):
+        return None  # lists cannot be hashed
     if (
         values.iloc[:FIRST_ROWS].nunique() > FIRST_ROWS // 2
         and values.iloc[: 8 * FIRST_ROWS].nunique() > 4 * FIRST_ROWS
@@ -191,14 +189,14 @@ def _coded(values: Any) -> "pa.DictionaryArray | None":
         codes, distinct = values.factorize()
     except TypeError:
         return None
-    if any(type(each) is not str for each in distinct):
+    if any(type(cell) is not str for cell in distinct):
         return None
-    places = pa.array(codes.astype(np.int32), mask=codes < 0)
-    return pa.DictionaryArray.from_arrays(places, pa.array(distinct, pa.string()))
+    codes_array = pa.array(codes.astype(np.int32), mask=codes < 0)
+    return pa.DictionaryArray.from_arrays(codes_array, pa.array(distinct, pa.string()))
 
 
-def _plain(value: Any) -> Any:
-    """A cell as a value of Python; None where it is missing."""
+def _python_value(value: Any) -> Any:
+    """A cell as a Python value; None if it is missing."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, (list, tuple)):
@@ -208,7 +206,7 @@ def _plain(value: Any) -> Any:
 
 
 def missing(value: Any) -> bool:
-    """Whether a cell holds nothing: None, NaN, NA of pandas, NaT.
+    """Whether a cell is missing: None, NaN, NA of pandas, NaT.
 
     >>> missing(None), missing(float("nan")), missing(""), missing(0)
     (True, True, False, False)
@@ -229,7 +227,7 @@ def _text(name: str, row: int, value: Any) -> str:
 
 
 def name_of(value: Any) -> str | None:
-    """A name as text, also where a whole number stands for it; None for anything else.
+    """A name as text, also of a whole number; None for anything else.
 
     >>> name_of("b"), name_of(np.int64(16)), name_of(16.0), name_of(1.5), name_of(True)
     ('b', '16', '16', None, None)
@@ -237,14 +235,14 @@ def name_of(value: Any) -> str | None:
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, str):
         return value
-    whole = isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1
-    return str(int(value)) if whole else None
+    is_whole = isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1
+    return str(int(value)) if is_whole else None
 
 
 def _list(name: str, row: int, value: Any) -> list[str | None]:
     if not isinstance(value, list):
         raise _wrong(name, row, value, "a list of names, as in previous rows")
-    return [None if (plain := _plain(each)) is None else _text(name, row, plain) for each in value]
+    return [None if (cell := _python_value(item)) is None else _text(name, row, cell) for item in value]
 
 
 def _number(name: str, row: int, value: Any) -> float:
@@ -255,54 +253,3 @@ def _number(name: str, row: int, value: Any) -> float:
 
 def _wrong(name: str, row: int, value: Any, expected: str) -> BadFrame:
     return BadFrame(f"row {row}: {name}: got {repr(value)[:60]} ({type(value).__name__}), expected {expected}")
-
-
-FRAMES = ("pandas", "polars", "arrow")
-
-
-def frame_library(wanted: str | None, library: str) -> str:
-    """Which frames a study gives. Raises ValueError for an unknown one, or one that is not installed."""
-    if wanted is None:
-        wanted = library if library in FRAMES else "pandas" if _installed("pandas") else "arrow"
-        wanted = "arrow" if library == "pyarrow" else wanted
-    if wanted not in FRAMES:
-        raise ValueError(f"frames: got {wanted!r}, expected one of {', '.join(FRAMES)}")
-    if wanted != "arrow" and not _installed(wanted):
-        raise ValueError(f"frames: got {wanted!r}, which is not installed; expected one that is, or 'arrow'")
-    return wanted
-
-
-def _installed(library: str) -> bool:
-    try:
-        return find_spec(library) is not None
-    except ImportError:
-        return False
-
-
-def frame(columns: Mapping[str, Any], kind: str) -> Any:
-    """Columns of one length (None: missing) as a frame of this kind; whole numbers stay whole where some are missing.
-
-    >>> frame({"object": ["a", "b"], "cluster": [0, None]}, "arrow").to_pydict()
-    {'object': ['a', 'b'], 'cluster': [0, None]}
-    """
-    table = pa.table({name: _array(values) for name, values in columns.items()})
-    if kind == "arrow":
-        return table
-    if kind == "polars":
-        import polars
-
-        return polars.from_arrow(table)
-    data = table.to_pandas()
-    for name, column in zip(table.column_names, table.columns):
-        if pa.types.is_integer(column.type) and column.null_count:
-            data[name] = data[name].astype("Int64")
-    return data
-
-
-def _array(values: Any) -> pa.Array:
-    """A column; one without any value holds numbers that are missing."""
-    if isinstance(values, np.ma.MaskedArray):
-        array = pa.array(np.ascontiguousarray(values.data), mask=np.ma.getmaskarray(values))
-    else:
-        array = pa.array(np.ascontiguousarray(values) if isinstance(values, np.ndarray) else list(values))
-    return array.cast(pa.float64()) if pa.types.is_null(array.type) else array

@@ -1,7 +1,7 @@
-"""What estimators of similarities have in common: they answer comparisons, and tell what they learned of the objects.
+"""The base class of estimators of similarities: they predict comparisons, and return values of the objects.
 
-What is learned has one row an object (`objects_`), not one a row of X; `set_output` gives it as a frame: of pandas with
-the objects as its index, of polars without.
+These have one row an object (`objects_`), not one a row of X; with `set_output` they are a frame: of pandas with the
+objects as its index, of polars without.
 """
 
 from abc import ABC, abstractmethod
@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from stream_engine.api.answers import places_of, rows_of, with_names
+from stream_engine.api.answers import known_positions, rows_of, with_names
 from stream_engine.data.answers import anchored
 
 
@@ -100,7 +100,7 @@ class LearnedObjects(ClassifierMixin, TransformerMixin, BaseEstimator, ABC, auto
         check_is_fitted(self)
         if X is not None:
             rows_of(self, X)
-        return self._as_asked(self._learned())
+        return self._in_container(self._object_values())
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns that `transform` returns.
@@ -116,40 +116,40 @@ class LearnedObjects(ClassifierMixin, TransformerMixin, BaseEstimator, ABC, auto
             The names.
         """
         check_is_fitted(self)
-        return np.array([f"axis_{number + 1}" for number in range(self._learned().shape[1])], object)
+        return np.array([f"axis_{number + 1}" for number in range(self._object_values().shape[1])], object)
 
     @abstractmethod
-    def _learned(self) -> np.ndarray:
-        """A row an object."""
+    def _object_values(self) -> np.ndarray:
+        """(n, d) values of the objects, which `transform` returns."""
 
     @abstractmethod
     def _margin(self, rows: np.ndarray) -> np.ndarray:
-        """(m,) above 0 where the first of each row (m, 4) is nearer; NaN: unknown."""
+        """(m,) margins of rows (m, 4), above 0 where the first pair is nearer; NaN: unknown."""
 
     @abstractmethod
     def _probability(self, rows: np.ndarray) -> np.ndarray:
-        """(m,) how likely people find the first of each row nearer."""
+        """(m,) the probability that the first pair of each row is considered nearer."""
 
-    def _answer(self, X: Any, say: Any, unknown: float, y: Any = None) -> np.ndarray:
-        """What `say` says of each row, `unknown` where an object is."""
+    def _answer(self, X: Any, answer_of: Any, unknown: float, y: Any = None) -> np.ndarray:
+        """(m,) `answer_of(rows)`, and `unknown` for rows with an unknown object."""
         check_is_fitted(self)
         rows = rows_of(self, X, y)
-        rows = places_of(rows, self.objects_)
+        rows = known_positions(rows, self.objects_)
         rows = rows[:, [0, 1, 0, 2]] if rows.shape[1] == 3 else anchored(rows)
         answers = np.full(len(rows), unknown)
         complete = (rows >= 0).all(axis=1)
-        answers[complete] = say(np.ascontiguousarray(rows[complete]))
+        answers[complete] = answer_of(np.ascontiguousarray(rows[complete]))
         return np.where(np.isnan(answers), unknown, answers)
 
-    def _as_asked(self, learned: np.ndarray) -> Any:
-        """In the container that `set_output` asks for."""
+    def _in_container(self, values: np.ndarray) -> Any:
+        """Values of the objects in the container of `set_output`."""
         container = _get_output_config("transform", self)["dense"]
         if container == "pandas":
             import pandas
 
-            return pandas.DataFrame(learned, index=self.objects_, columns=self.get_feature_names_out())
+            return pandas.DataFrame(values, index=self.objects_, columns=self.get_feature_names_out())
         if container == "polars":
             import polars
 
-            return polars.DataFrame(learned, schema=self.get_feature_names_out().tolist(), orient="row")
-        return learned
+            return polars.DataFrame(values, schema=self.get_feature_names_out().tolist(), orient="row")
+        return values

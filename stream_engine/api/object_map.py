@@ -1,4 +1,4 @@
-"""Where objects lie, as a picture and as a frame."""
+"""The map of the objects, as a picture and as a table."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stream_engine.api.frames import frame
+from stream_engine.api.output_frames import frame
 from stream_engine.exports.object_table import axis_heads
 from stream_engine.report import object_files
 from stream_engine.report.drawings import Ellipses
@@ -19,7 +19,7 @@ from stream_engine.report.sections import object_map
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_REGIONS = 50  # objects whose regions are drawn by default
+MAX_REGIONS = 50  # objects up to which regions are drawn by default
 
 
 class Map:
@@ -113,30 +113,31 @@ class Map:
             from matplotlib import pyplot
 
             ax = pyplot.subplots(layout="constrained")[1]
-        drawn = list(object_map.frames(self._material, self._places, ids))
-        if not (len(ids) <= MOST_REGIONS if regions is None else regions):
-            drawn = [
-                each._replace(marks=tuple(mark for mark in each.marks if not isinstance(mark, Ellipses)))
-                for each in drawn
+        drawings = list(object_map.frames(self._material, self._places, ids))
+        if not (len(ids) <= MAX_REGIONS if regions is None else regions):
+            drawings = [
+                drawing._replace(marks=tuple(mark for mark in drawing.marks if not isinstance(mark, Ellipses)))
+                for drawing in drawings
             ]
-        if len(drawn) == 1:
-            return draw(drawn[0], ax, pictures, texts, markers)
+        if len(drawings) == 1:
+            return draw(drawings[0], ax, pictures, texts, markers)
         ax.set_axis_off()
-        for number, each in enumerate(drawn):
-            place = (number / len(drawn), 0.0, 0.92 / len(drawn), 1.0)
-            draw(each, ax.inset_axes(place), pictures, texts, markers)
+        for number, drawing in enumerate(drawings):
+            place = (number / len(drawings), 0.0, 0.92 / len(drawings), 1.0)
+            draw(drawing, ax.inset_axes(place), pictures, texts, markers)
         return ax
 
-    def _for_each(self, what: str, per_object: Any) -> Any:
-        """What was given for each object, for those that can be drawn; one value for all stays one."""
+    def _for_each(self, argument: str, per_object: Any) -> Any:
+        """An argument with a value for each object, restricted to the drawn ones; a single value is returned
+        unchanged."""
         if per_object is None or isinstance(per_object, str) or np.ndim(per_object) == 0:
             return per_object
         values = np.asarray(per_object)
         if len(values) == len(self.names):
             return values[self._material.shown]
-        if what == "c" and values.ndim == 1 and len(values) in (3, 4) and values.dtype.kind == "f":
+        if argument == "c" and values.ndim == 1 and len(values) in (3, 4) and values.dtype.kind == "f":
             return tuple(values.tolist())  # a colour: RGB or RGBA
-        raise ValueError(f"{what}: got {len(values)} values, expected {len(self.names)}, one for each object")
+        raise ValueError(f"{argument}: got {len(values)} values, expected {len(self.names)}, one for each object")
 
     def to_frame(self) -> Any:
         """The coordinates as a table.

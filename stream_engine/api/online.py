@@ -1,9 +1,8 @@
 """A classifier of comparisons in river's conventions: is `left` or `right` nearer to `anchor`?
 
-x is {"anchor": a, "left": b, "right": c} (names, or whole numbers: their decimal text; other keys are ignored), y is
-True where left is nearer. What it learns goes into an `Engine`; what it says comes from an embedding that learns beside
-it, and its probability from Platt's calibration of the margins before they were learned.
-Turning a question round turns the answer round: P(a; b, c) = 1 - P(a; c, b), so the order in a data set cannot help.
+x is {"anchor": a, "left": b, "right": c} (names, or whole numbers, which become text; other keys are ignored), and y is
+True if left is nearer. An `Engine` counts the comparisons, an embedding that is updated with each of them predicts, and
+probabilities are those of Platt's calibration of the margins before they were learned.
 """
 
 import zlib
@@ -16,10 +15,11 @@ from river import base
 
 from stream_engine.data.comparisons import InvalidEvent, Triplet
 from stream_engine.embedding.online import OnlineEmbedding
-from stream_engine.evaluation.answer_probabilities import Calibration
+from stream_engine.evaluation.platt import Calibration
 from stream_engine.state.engine import Engine
 
-_CALIBRATED_IN = 32  # answers that calibration waits for: it sees the last thousands at every step
+# Answers after which the calibration is updated: each update takes the last thousands into account.
+_CALIBRATION_BLOCK = 32
 
 
 class ComparisonClassifier(base.Classifier):
@@ -73,15 +73,14 @@ class ComparisonClassifier(base.Classifier):
         self.engine.learn_one(Triplet(anchor, near, far))
         if margin:
             self._margins.append(margin)
-        if len(self._margins) >= _CALIBRATED_IN:
+        if len(self._margins) >= _CALIBRATION_BLOCK:
             self._calibration.learn(np.array(self._margins))
             self._margins = []
         a, b, c = self.engine.objects.find([anchor, near, far]).tolist()
         self._embedding.learn(np.array([[a, b, a, c]], np.int32))
 
     def _margin(self, *names: str) -> float:
-        """Above 0 where the second is nearer to the first than the third, in units of a usual margin; 0: cannot
-        tell."""
+        """The margin of names (anchor, near, far), above 0 if near is nearer; 0: undecided, or an unknown object."""
         ids = self.engine.objects.find(names).tolist()
         if min(ids) < 0:
             return 0.0

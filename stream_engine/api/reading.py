@@ -7,12 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 from stream_engine.api.feeding import (
-    SHOWN_REJECTED,
-    Learning,
+    MAX_LISTED_REJECTIONS,
     RejectedRow,
-    check_names,
-    check_refused,
-    check_sets,
     learn_dicts,
     learn_table,
 )
@@ -21,7 +17,6 @@ from stream_engine.api.frames import (
     BadFrame,
     columns_of,
     first_columns,
-    frame_library,
     is_dicts,
     library_of,
     missing,
@@ -34,14 +29,17 @@ from stream_engine.api.options import (
     Layout,
     OnRefused,
     ParticipantFrom,
-    as_known,
     check_layout,
     excluded_in_words,
     options_of,
     paths_in,
     settings_of,
+    with_inferred_options,
 )
+from stream_engine.api.output_frames import frame_library
+from stream_engine.api.reading_checks import check_names, check_refused, check_sets
 from stream_engine.api.study import Study
+from stream_engine.api.study_engine import StudyEngine
 from stream_engine.counts import DEFAULT_ACCUMULATORS, accumulator
 from stream_engine.data.comparisons import Label
 from stream_engine.formats.event_fields import fields_of
@@ -51,8 +49,6 @@ from stream_engine.formats.repeats import Repeats
 from stream_engine.state.engine import Engine
 from stream_engine.state.object_index import learn_labels
 from stream_engine.state.store import Store
-
-DROP = "drop_duplicates=True"
 
 
 def read(
@@ -161,17 +157,20 @@ def read(
     return Study(engine, counted.rejected, counted.read_as, seed=seed, frames=frame_library(frames, library))
 
 
-class Counted(NamedTuple):
-    """Answers that were counted, and what the person who gave them should know."""
+DROP_ARGUMENT = "drop_duplicates=True"  # the argument that messages about repeated responses recommend
 
-    engine: Learning
+
+class CountedAnswers(NamedTuple):
+    """Counted answers, and notes about them."""
+
+    engine: StudyEngine
     rejected: list[RejectedRow]
-    read_as: str  # the options that were inferred
-    repeated: str  # who sent what twice
-    excluded: list[str]  # the rows that the inferred reading excludes
+    read_as: str  # the inferred options
+    repeated: str  # about responses that were sent twice
+    excluded: list[str]  # about rows that the inferred reading excludes
 
     def warnings(self) -> Iterator[str]:
-        """What could be wrong with the data or their reading."""
+        """Warnings about the data or their reading."""
         yield from self.excluded
         if self.repeated:
             yield self.repeated
@@ -180,41 +179,41 @@ class Counted(NamedTuple):
 
 
 def _no_answers(excluded: int) -> str:
-    """What to say of data without a single answer, as `stream_engine.commands` says it of files."""
-    got = f"got 0 answers, {excluded:,} rows excluded" if excluded else "got 0 answers"
+    """The warning about data without a single answer, as in `stream_engine.commands`."""
+    fact = f"got 0 answers, {excluded:,} rows excluded" if excluded else "got 0 answers"
     next_step = "check `where` and catch trials" if excluded else "check that these are the data with the answers"
-    return f"{got}, expected at least one; next: {next_step}"
+    return f"{fact}, expected at least one; next: {next_step}"
 
 
-def _engine(options: EventOptions) -> tuple[Learning, EventOptions]:
-    """An engine as a run makes it by default, and the options that ask for what it needs of each event."""
-    return Learning(Engine()), options._replace(
+def _engine(options: EventOptions) -> tuple[StudyEngine, EventOptions]:
+    """`(an engine as in a run by default, the options with what it needs of each event)`."""
+    return StudyEngine(Engine()), options._replace(
         provenance=any(accumulator(name).needs_provenance for name in DEFAULT_ACCUMULATORS)
     )
 
 
-def _read_columns(data: Any, options: EventOptions) -> Counted:
+def _read_columns(data: Any, options: EventOptions) -> CountedAnswers:
     table = columns_of(data)
-    options, read_as, excluded = as_known(records_of(first_columns(data, table)), options)
+    options, read_as, excluded = with_inferred_options(records_of(first_columns(data, table)), options)
     engine, options = _engine(options)
     repeats = Repeats(options.drop_duplicates)
     rejected = learn_table(engine, table, options, repeats)
-    return Counted(engine, rejected, read_as, repeats.in_words(DROP), excluded)
+    return CountedAnswers(engine, rejected, read_as, repeats.in_words(DROP_ARGUMENT), excluded)
 
 
-def _read_dicts(rows: Sequence[Mapping[str, Any]], options: EventOptions) -> Counted:
+def _read_dicts(rows: Sequence[Mapping[str, Any]], options: EventOptions) -> CountedAnswers:
     first = rows[:FIRST_ROWS]
     names = dict.fromkeys(str(name) for row in first for name in row)
     table = {name: [None if missing(cell := row.get(name)) else cell for row in first] for name in names}
-    options, read_as, excluded = as_known(records_of(table), options)
+    options, read_as, excluded = with_inferred_options(records_of(table), options)
     engine, options = _engine(options)
     repeats = Repeats(options.drop_duplicates)
     rejected = learn_dicts(engine, rows, options, repeats)
-    return Counted(engine, rejected, read_as, repeats.in_words(DROP), excluded)
+    return CountedAnswers(engine, rejected, read_as, repeats.in_words(DROP_ARGUMENT), excluded)
 
 
-def _read_files(paths: list[str], options: EventOptions, layout: Mapping[str, Any]) -> Counted:
-    """Files as a run reads them."""
+def _read_files(paths: list[str], options: EventOptions, layout: Mapping[str, Any]) -> CountedAnswers:
+    """Read files as a run does."""
     from connectors.files.readers import LineNumbers, place
     from stream_engine.input.decoding import RecordDecoder
     from stream_engine.input.layout_inference import examples, prepared
@@ -235,26 +234,26 @@ def _read_files(paths: list[str], options: EventOptions, layout: Mapping[str, An
             while not opened.finished():
                 for block in ingest.blocks(opened.poll(1.0)):
                     engine.learn(block.decoded, block.positions(), sum(block.counts().values()))
-                    for letter in block.dead_letters[: SHOWN_REJECTED - len(rejected)]:
-                        at = place(letter.partition, letter.offset, lines)
-                        rejected.append(RejectedRow(at, letter.reason, letter.message))
+                    for letter in block.dead_letters[: MAX_LISTED_REJECTIONS - len(rejected)]:
+                        place_in_file = place(letter.partition, letter.offset, lines)
+                        rejected.append(RejectedRow(place_in_file, letter.reason, letter.message))
         finally:
             opened.close()
     lines.close()
     excluded = excluded_in_words(inferred.evidence)
-    return Counted(engine, rejected, read_as, ingest.repeats.in_words(DROP), excluded)
+    return CountedAnswers(engine, rejected, read_as, ingest.repeats.in_words(DROP_ARGUMENT), excluded)
 
 
-def _learn_labels(engine: Learning, labels: Any) -> None:
-    """Classes of objects, by name. Raises `BadFrame`, and for files what reading them raises."""
+def _learn_labels(engine: StudyEngine, labels: Any) -> None:
+    """Learn classes of objects. Raises `BadFrame`, and for files the errors of reading them."""
     if isinstance(labels, (str, Path)):
         from stream_engine.input.decoding import read_labels
 
         blocks, _ = read_labels(str(labels), {})
         for block in blocks:
             engine.learn(block.decoded, records=0)
-            letters = [RejectedRow(str(labels), each.reason, each.message) for each in block.dead_letters]
-            check_refused(engine, letters, "raise")
+            rejected_rows = [RejectedRow(str(labels), letter.reason, letter.message) for letter in block.dead_letters]
+            check_refused(engine, rejected_rows, "raise")
         return
     if isinstance(labels, Mapping) and not {"object", "label"} <= set(labels):
         learn_labels(engine.labels, [Label(str(name), str(label)) for name, label in labels.items()])

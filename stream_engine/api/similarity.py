@@ -1,6 +1,7 @@
-"""Similarities of objects from comparisons, in scikit-learn's conventions: an embedding's, counted and learned ones.
+"""Similarities of objects from comparisons, in scikit-learn's conventions: of an embedding, counted and learned
+kernels.
 
-All answer new comparisons (`predict`, `predict_proba`, `score`), and their `transform` gives what was learned of the
+All predict new comparisons (`predict`, `predict_proba`, `score`), and their `transform` returns values of the
 *objects*, one row each, whatever comparisons it gets: `make_pipeline(ComparisonKernel(),
 KernelPCA(kernel="precomputed"))` draws a map.
 """
@@ -26,8 +27,9 @@ from stream_engine.api.answers import (
 from stream_engine.api.learned_objects import LearnedObjects
 from stream_engine.counts import kernels
 from stream_engine.evaluation import coordinates as embedding
-from stream_engine.evaluation.answer_probabilities import Calibration
-from stream_engine.evaluation.probability import calibration_of, of_embedding, platt, sigmoid_of
+from stream_engine.evaluation.count_models import calibration_of
+from stream_engine.evaluation.learned import of_embedding
+from stream_engine.evaluation.platt import Calibration, platt, sigmoid_of
 from stream_engine.evaluation.similarities import by_similarity
 from stream_engine.refits import embedding as embedding_refit
 from stream_engine.refits import kernel_learning
@@ -36,15 +38,15 @@ from stream_engine.state.snapshot import triplet_columns
 
 
 class _OfKernel(LearnedObjects):
-    """Of anything with a fitted `kernel_` (n, n): nearer by the distances in its feature space."""
+    """Predictions by a fitted `kernel_` (n, n): the nearer pair is that in its feature space."""
 
     def _margin(self, rows: np.ndarray) -> np.ndarray:
         i, j, k, l = rows.T
-        distance = embedding.squared_distances(self._compared())
+        distance = embedding.squared_distances(self._similarity())
         return distance[k, l] - distance[i, j]
 
-    def _compared(self) -> np.ndarray:
-        """(n, n) similarity that comparisons are answered by."""
+    def _similarity(self) -> np.ndarray:
+        """(n, n) similarity by which comparisons are predicted."""
         return self.kernel_
 
 
@@ -144,7 +146,7 @@ class ComparisonKernel(_OfKernel):
             return platt(by_similarity(self.kernel_), model)(rows)
         return of_embedding(model)(rows)
 
-    def _learned(self) -> np.ndarray:
+    def _object_values(self) -> np.ndarray:
         return self.kernel_
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -284,10 +286,10 @@ class ComparisonEmbedding(_OfKernel):
     def _probability(self, rows: np.ndarray) -> np.ndarray:
         probability_slope = self.report_["probability_slope"]
         slope = 1.0 if probability_slope is None else probability_slope
-        return sigmoid_of(by_similarity(-embedding.squared_distances(self._compared())), slope)(rows)
+        return sigmoid_of(by_similarity(-embedding.squared_distances(self._similarity())), slope)(rows)
 
-    def _learned(self) -> np.ndarray:
+    def _object_values(self) -> np.ndarray:
         return self.embedding_
 
-    def _compared(self) -> np.ndarray:
+    def _similarity(self) -> np.ndarray:
         return self.kernel_ if self.n_components is None else self.embedding_ @ self.embedding_.T

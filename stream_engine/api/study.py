@@ -1,4 +1,4 @@
-"""`Study`: everything that can be learned from some answers."""
+"""`Study`: the results of a study."""
 
 import time
 import warnings
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from stream_engine.report.material import Material
     from stream_engine.report.writing import Report
 
-from stream_engine.api.study_fits import LONG, participant_name, show_progress
+from stream_engine.api.study_fits import PROGRESS_DELAY, participant_name, show_progress
 from stream_engine.api.study_tables import Tables, count_of
 
-OF_A_RUN = ("sdp_clustering", "embedding", "clusters")  # what a page of a study shows
-WITH_LABELS = ("triplet_boost", "classify")
+# Refits of the report, and further ones if objects have labels.
+REPORT_REFITS, LABEL_REFITS = ("sdp_clustering", "embedding", "clusters"), ("triplet_boost", "classify")
 
 
 class Study(Tables):
@@ -33,7 +33,7 @@ class Study(Tables):
 
     Parameters
     ----------
-    published : Published or Learning
+    published : Published or StudyEngine
         The counts, with the fits so far.
     refused : sequence of RejectedRow
         Rejected rows.
@@ -77,10 +77,10 @@ class Study(Tables):
         from stream_engine.api.object_map import Map
 
         d = count_of("map: d", d)
-        held = self._artifact("embedding")
-        if d is None or held.arrays["X"].shape[1] == d or (d == 2 and "picture" in held.arrays):
-            return Map(self._material(embedding=held), self.frames, flat=d == 2)
-        return Map(self._material(embedding=self._fit_for_one_question("embedding", dimensions=d)), self.frames)
+        artifact = self._artifact("embedding")
+        if d is None or artifact.arrays["X"].shape[1] == d or (d == 2 and "picture" in artifact.arrays):
+            return Map(self._material(embedding=artifact), self.frames, flat=d == 2)
+        return Map(self._material(embedding=self._extra_artifact("embedding", dimensions=d)), self.frames)
 
     def hierarchy(self, similarity: str = "adds3") -> "Dendrogram":
         """Objects joined one after another, similar ones first. Fits the hierarchy.
@@ -104,7 +104,7 @@ class Study(Tables):
 
         artifact = self._artifact("hierarchy")
         if artifact.params["similarity"] != similarity:
-            artifact = self._fit_for_one_question("hierarchy", similarity=similarity)
+            artifact = self._extra_artifact("hierarchy", similarity=similarity)
         return Dendrogram(artifact, list(self.snapshot.objects), self.frames)
 
     def predict(
@@ -156,7 +156,8 @@ class Study(Tables):
         ValueError
             If the questions or the model are invalid.
         """
-        from stream_engine.api.options import options_of, questions_in
+        from stream_engine.api.options import options_of
+        from stream_engine.api.question_tables import questions_in
         from stream_engine.evaluation.answering import answered
 
         name = None if participant is None else participant_name("predict", participant)
@@ -207,7 +208,7 @@ class Study(Tables):
 
         tables, began = tables_of(features, names), time.process_time()
         self._artifact("embedding")
-        with Bars(delay=LONG) as bars:
+        with Bars(delay=PROGRESS_DELAY) as bars:
             progress = partial(show_progress, bars, "alignment")
             artifact = alignment.aligned(self.snapshot, tables, alignment.Params(linear=linear), self.seed, progress)
         self._keep("alignment", artifact, round(time.process_time() - began, 3))
@@ -247,13 +248,13 @@ class Study(Tables):
         CannotAsk
             A ValueError: the arguments are invalid, or there are too few objects.
         """
-        from stream_engine.asking.as_events import chosen_for, events
-        from stream_engine.asking.known import known_from, with_objects
+        from stream_engine.asking.as_events import choose_for_type, events
+        from stream_engine.asking.knowledge import knowledge_of, with_objects
 
         by_model = strategy in asking.BY_MODEL and self.snapshot.counters["comparisons"]
-        evidence = known_from(self.snapshot, self._artifact("embedding") if by_model else None)
+        evidence = knowledge_of(self.snapshot, self._artifact("embedding") if by_model else None)
         evidence = with_objects(evidence, objects)
-        rows = list(events(chosen_for(type, evidence, n, strategy, self.seed, random_share), evidence, type))
+        rows = list(events(choose_for_type(type, evidence, n, strategy, self.seed, random_share), evidence, type))
         fields = list(dict.fromkeys(field for row in rows for field in row))
         return self._frame({field: [row.get(field) for row in rows] for field in fields})
 
@@ -298,21 +299,21 @@ class Study(Tables):
         from stream_engine.report.writing import write
 
         page, style, commands = Path(out), style_of(figure_width, font, font_size), Commands(self._directory)
-        folder, picture_files = (None if each is None else Path(each) for each in (figures, pictures))
-        kinds = [*OF_A_RUN, *(WITH_LABELS if self.snapshot.labels else ())]
-        first = with_quick_map(self.published)
-        if first is not self.published:
-            write(first, page, None, None, workers, picture_files, commands, style, kinds)
+        folder, picture_files = (None if path is None else Path(path) for path in (figures, pictures))
+        kinds = [*REPORT_REFITS, *(LABEL_REFITS if self.snapshot.labels else ())]
+        preliminary = with_quick_map(self.published)
+        if preliminary is not self.published:
+            write(preliminary, page, None, None, workers, picture_files, commands, style, kinds)
         try:
             for kind in kinds:
-                if self._whole is not None:
-                    self._whole._artifact(kind)
+                if self._full_study is not None:
+                    self._full_study._artifact(kind)
                 self._artifact(kind)
             if workers and self._workers_named():
                 self._artifact("reliability")
         except BaseException:
-            if first is not self.published:
-                page.unlink(missing_ok=True)  # it says that fits are running
+            if preliminary is not self.published:
+                page.unlink(missing_ok=True)  # the page says that fits are running
             raise
         return write(self.published, page, None, folder, workers, picture_files, commands, style)
 

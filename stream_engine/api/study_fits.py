@@ -1,4 +1,4 @@
-"""Answers with the models that are fitted to them: each when a result needs it, and only once."""
+"""Answers and the models that are fitted to them: each when a result needs it, and only once."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -6,9 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from stream_engine.api.feeding import Learning, RejectedRow
-from stream_engine.api.frames import BadFrame, frame, name_of
-from stream_engine.refits import NEEDED, REFITS, refit_module
+from stream_engine.api.feeding import RejectedRow
+from stream_engine.api.frames import BadFrame, name_of
+from stream_engine.api.output_frames import frame
+from stream_engine.api.study_engine import StudyEngine
+from stream_engine.refits import NEEDED_ARTIFACT, REFITS, refit_module
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.exclusion import with_exclusions
 from stream_engine.state.published import Published
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from stream_engine.api.options import RefitKind
     from stream_engine.data.logs import Bars
 
-LONG = 2.0  # seconds of a fit, after which a progress bar is shown
+PROGRESS_DELAY = 2.0  # seconds of a fit after which a progress bar is shown
 
 
 class Fits:
@@ -26,7 +28,7 @@ class Fits:
 
     def __init__(
         self,
-        published: Published | Learning,
+        published: Published | StudyEngine,
         refused: Sequence[RejectedRow] = (),
         read_as: str = "",
         *,
@@ -35,8 +37,10 @@ class Fits:
         directory: str = "DIR",
     ):
         self._counts, self._refused, self._directory = published, tuple(refused), directory
-        self._whole: Self | None = None  # with everybody, where participants are excluded here
-        self._for_one_question: dict[tuple[str, str], Artifact] = {}  # not with the defaults
+        self._full_study: Self | None = None  # with all participants, if some are excluded here
+        self._extra_artifacts: dict[
+            tuple[str, str], Artifact
+        ] = {}  # fits with other parameters than those of the study
         self.read_as, self.seed, self.frames = read_as, seed, frames
 
     @property
@@ -59,7 +63,7 @@ class Fits:
         Published
             The published state.
         """
-        if isinstance(self._counts, Learning):
+        if isinstance(self._counts, StudyEngine):
             self._counts = Published(encode(self._counts.snapshot())[1], {})
         return self._counts
 
@@ -72,7 +76,7 @@ class Fits:
         tuple of str
             Their kinds.
         """
-        return () if isinstance(self._counts, Learning) else tuple(self._counts.artifacts)
+        return () if isinstance(self._counts, StudyEngine) else tuple(self._counts.artifacts)
 
     def fit(self, kind: "RefitKind", **params: Any) -> Self:
         """Fit a model with parameters of your own; it replaces an earlier fit of the same kind.
@@ -118,16 +122,16 @@ class Fits:
         """
         from stream_engine.state.exclusion import check_known, without
 
-        whole = self._whole or self
-        more_names = [participant_name("exclude", each) for each in participants]
-        check_known(more_names, whole.snapshot, "exclude")
-        names = tuple(sorted({*self.published.excluded, *more_names}))
+        full_study = self._full_study or self
+        names_added = [participant_name("exclude", participant) for participant in participants]
+        check_known(names_added, full_study.snapshot, "exclude")
+        names = tuple(sorted({*self.published.excluded, *names_added}))
         if not names:
             return self
-        fewer = Published(without(whole.snapshot, names), {}, excluded=names)
+        restricted = Published(without(full_study.snapshot, names), {}, excluded=names)
         options: dict[str, Any] = {"seed": self.seed, "frames": self.frames, "directory": self._directory}
-        study = type(self)(fewer, self._refused, self.read_as, **options)
-        study._whole = whole
+        study = type(self)(restricted, self._refused, self.read_as, **options)
+        study._full_study = full_study
         return study
 
     def include(self, *participants: str | int) -> Self:
@@ -148,13 +152,16 @@ class Fits:
         ValueError
             If one of them is not excluded.
         """
-        names, names_back = self.published.excluded, {participant_name("include", each) for each in participants}
-        if strangers := sorted(names_back - set(names)):
-            raise ValueError(f"include: {strangers[0]!r} is not excluded; excluded are {', '.join(names) or 'none'}")
-        if self._whole is None:
+        names, names_back = (
+            self.published.excluded,
+            {participant_name("include", participant) for participant in participants},
+        )
+        if not_excluded := sorted(names_back - set(names)):
+            raise ValueError(f"include: {not_excluded[0]!r} is not excluded; excluded are {', '.join(names) or 'none'}")
+        if self._full_study is None:
             return self
         still_excluded = set(names) - names_back if names_back else set()
-        return self._whole.exclude(*still_excluded) if still_excluded else self._whole
+        return self._full_study.exclude(*still_excluded) if still_excluded else self._full_study
 
     def details(self, kind: "RefitKind") -> dict[str, Any]:
         """The report of a refit: objective, held-out accuracy, selected parameters. Fits the model if necessary.
@@ -218,17 +225,17 @@ class Fits:
         )
 
     def _artifact(self, kind: str) -> Artifact:
-        """The refit with its defaults, or as `fit` made it."""
+        """The artifact of a refit, with its defaults or as `fit` made it."""
         if kind not in self.published.artifacts:
             self._keep(kind, *self._fit(kind, {}))
         return self.published.artifacts[kind]
 
-    def _fit_for_one_question(self, kind: str, **params: Any) -> Artifact:
-        """A refit with parameters of its own, which does not stand for the study."""
+    def _extra_artifact(self, kind: str, **params: Any) -> Artifact:
+        """The artifact of a refit with parameters of its own, which does not replace that of the study."""
         key = kind, repr(sorted(params.items()))
-        if key not in self._for_one_question:
-            self._for_one_question[key] = self._fit(kind, params)[0]
-        return self._for_one_question[key]
+        if key not in self._extra_artifacts:
+            self._extra_artifacts[key] = self._fit(kind, params)[0]
+        return self._extra_artifacts[key]
 
     def _fit(self, kind: str, params: Mapping[str, Any]) -> tuple[Artifact, float]:
         from threadpoolctl import threadpool_limits
@@ -237,14 +244,16 @@ class Fits:
         from stream_engine.input.settings.loading import refit_params
 
         _check_kind("fit", kind)
-        checked, began = refit_params(kind, params), time.process_time()
-        needed = {"needed": self._artifact(NEEDED[kind])} if kind in NEEDED else {}
-        with threadpool_limits(1), Bars(delay=LONG) as bars:
+        refit_parameters, began = refit_params(kind, params), time.process_time()
+        needed_artifact = {"needed": self._artifact(NEEDED_ARTIFACT[kind])} if kind in NEEDED_ARTIFACT else {}
+        with threadpool_limits(1), Bars(delay=PROGRESS_DELAY) as bars:
             progress = partial(show_progress, bars, kind)
-            artifact = refit_module(kind).refit(self.snapshot, checked, self.seed, progress=progress, **needed)
-        if self._whole is not None:
-            before = self._whole.published.artifacts.get(kind)
-            artifact = with_exclusions(artifact, self.published.excluded, before)
+            artifact = refit_module(kind).refit(
+                self.snapshot, refit_parameters, self.seed, progress=progress, **needed_artifact
+            )
+        if self._full_study is not None:
+            artifact_of_all = self._full_study.published.artifacts.get(kind)
+            artifact = with_exclusions(artifact, self.published.excluded, artifact_of_all)
         return artifact, round(time.process_time() - began, 3)
 
     def _frame(self, columns: Mapping[str, Any]) -> Any:
@@ -252,25 +261,25 @@ class Fits:
 
     @property
     def _counters(self) -> Mapping[str, Any]:
-        return self._counts.counters if isinstance(self._counts, Learning) else self._counts.snapshot.counters
+        return self._counts.counters if isinstance(self._counts, StudyEngine) else self._counts.snapshot.counters
 
     @property
     def _n_objects(self) -> int:
-        return self._counts.n_objects if isinstance(self._counts, Learning) else len(self._counts.snapshot.objects)
+        return self._counts.n_objects if isinstance(self._counts, StudyEngine) else len(self._counts.snapshot.objects)
 
 
 def show_progress(bars: "Bars", kind: str, done: int, total: int, **figures: Any) -> None:
     bars.show(kind, done, total, figures)
 
 
-def _check_kind(what: str, kind: str) -> None:
+def _check_kind(method: str, kind: str) -> None:
     """Raises ValueError unless there is such a refit."""
     if kind not in REFITS:
-        raise ValueError(f"{what}: got {kind!r}, expected one of {', '.join(REFITS)}")
+        raise ValueError(f"{method}: got {kind!r}, expected one of {', '.join(REFITS)}")
 
 
-def participant_name(what: str, value: Any) -> str:
-    """The name of a participant as `read` has it. Raises `BadFrame`."""
+def participant_name(method: str, value: Any) -> str:
+    """The name of a participant as text. Raises `BadFrame`."""
     if (name := name_of(value)) is None:
-        raise BadFrame(f"{what}: got the participant {value!r} ({type(value).__name__}), expected text or an integer")
+        raise BadFrame(f"{method}: got the participant {value!r} ({type(value).__name__}), expected text or an integer")
     return name

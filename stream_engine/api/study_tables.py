@@ -1,16 +1,12 @@
 """Results of a study as tables: objects, questions, models, clusters, participants."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from stream_engine.api.feeding import RejectedRow
-from stream_engine.counts.worker_votes import names_of
-
-if TYPE_CHECKING:
-    pass
-
 from stream_engine.api.study_fits import Fits
+from stream_engine.counts.worker_votes import names_of
 
 
 class Tables(Fits):
@@ -49,7 +45,7 @@ class Tables(Fits):
             return self._frame({name: [] for name in columns("questions")})
         names = self.snapshot.objects
         ids = ("anchor", "near", "far")
-        return self._frame({head: NameColumn(each, names) if head in ids else each for head, each in arrays.items()})
+        return self._frame({head: NameColumn(array, names) if head in ids else array for head, array in arrays.items()})
 
     def refused(self) -> Any:
         """Rejected events, at most 10,000.
@@ -60,7 +56,7 @@ class Tables(Fits):
             Columns where, reason (a code), message.
         """
         names = RejectedRow._fields
-        return self._frame({name: [getattr(each, name) for each in self._refused] for name in names})
+        return self._frame({name: [getattr(row, name) for row in self._refused] for name in names})
 
     def models(self) -> Any:
         """Prediction accuracy of all fitted models on held-out answers, best first. Fits the embedding.
@@ -103,7 +99,7 @@ class Tables(Fits):
         from stream_engine.exports.clusters import cluster_table
 
         k = count_of("clusters: k", k)
-        artifact = self._artifact("clusters") if k is None else self._fit_for_one_question("sdp_clustering", k=k)
+        artifact = self._artifact("clusters") if k is None else self._extra_artifact("sdp_clustering", k=k)
         columns = cluster_table(artifact, list(self.snapshot.objects))
         del columns["cluster_label"]
         for name in {"cluster", "second", "subgroup"} & columns.keys():
@@ -145,10 +141,10 @@ class Tables(Fits):
         return bool(votes) and any(names_of(votes))
 
 
-def count_of(what: str, number: Any) -> int | None:
-    """A number of something, or None. Raises ValueError."""
+def count_of(argument: str, number: Any) -> int | None:
+    """A positive integer, or None. Raises ValueError."""
     if number is None:
         return None
     if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < 1:
-        raise ValueError(f"{what}: got {number!r}, expected an integer from 1, or None")
+        raise ValueError(f"{argument}: got {number!r}, expected an integer from 1, or None")
     return int(number)

@@ -1,15 +1,10 @@
-"""What to ask next: `stream-engine ask`. From a published snapshot to questions that the next answers should settle.
+"""Questions to ask next (`stream-engine ask`): from a published snapshot to the questions that the next answers settle.
 
-A question is a row (anchor, b, c): is b or c nearer to the anchor? One strategy, one file: `ask(known, n, rng)` returns
-(m, 3) int32 distinct questions that have no answer, the one to ask first in the first row; fewer than n only where a
-model knows no more. Registered here. Pure: the same snapshot, artifact, names and seed give the same questions.
+A question is a row (anchor, b, c): is b or c nearer to the anchor? `prepare` makes a model ready once, and `take` gives
+the next k questions and what is ready for the next ones:
 
-`prepare` makes a model ready once, `take` gives the next k questions of it at once, and what is ready for the next:
-
-    ready = prepare(known, seed=7)
+    ready = prepare(knowledge, seed=7)
     asked, ready = take(ready, 10)
-
-No question comes twice. Those whose answers arrive are in the next snapshot, of which one prepares anew.
 """
 
 from collections.abc import Sequence
@@ -18,10 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.asking.known import CannotAsk, Knowledge, check_room, questions_left, waiting
-from stream_engine.asking.model import delivered
-from stream_engine.asking.sharing import BY_MODEL, RANDOM_SHARE, ChosenQuestions, joined, mixed
+from stream_engine.asking.knowledge import CannotAsk, Knowledge, check_room, questions_left, with_pending
+from stream_engine.asking.model import model_of
+from stream_engine.asking.sharing import BY_MODEL, RANDOM_SHARE, ChosenQuestions, choose_mixed, concatenated
 
+# One strategy, one file: `ask(knowledge, n, rng)` returns (m, 3) int32 distinct questions without an answer, the first
+# one to ask in the first row; fewer than n only if a model or a design has no more. Strategies are pure: the same
+# snapshot, artifact, names and seed give the same questions.
 STRATEGIES = {
     "random": "stream_engine.asking.at_random",
     "uncertainty": "stream_engine.asking.uncertainty",
@@ -31,7 +29,7 @@ STRATEGIES = {
     "coverage": "stream_engine.asking.coverage",
 }
 DEFAULT = "coverage"
-BLOCK = 500  # questions that are chosen at once when some are taken again and again
+BLOCK = 500  # questions that are chosen at a time
 
 __all__ = [
     "BY_MODEL",
@@ -49,33 +47,34 @@ __all__ = [
 
 
 class PreparedQuestions(NamedTuple):
-    """What questions are taken from: `known` with the model, what was chosen and not yet taken, and the settings."""
+    """Questions to take from, and what further ones are chosen by. No question comes twice; answers that arrive are in
+    the next snapshot, by which questions are prepared again."""
 
-    known: Knowledge
-    queue: ChosenQuestions
+    knowledge: Knowledge  # with the model
+    queue: ChosenQuestions  # chosen and not yet taken
     strategy: str
     random_share: float
     seed: Sequence[int]  # of the next block
 
 
 def prepare(
-    known: Knowledge, strategy: str = DEFAULT, seed: int = 0, random_share: float = RANDOM_SHARE, first: int = BLOCK
+    knowledge: Knowledge, strategy: str = DEFAULT, seed: int = 0, random_share: float = RANDOM_SHARE, first: int = BLOCK
 ) -> PreparedQuestions:
-    """Ready to be taken from, with the `first` questions chosen, or all there are. Raises `CannotAsk`: fewer than 3
-    objects, an unknown strategy, a share that is none. Costs what the strategy does."""
+    """Choose the `first` questions, or all there are. Raises `CannotAsk` for fewer than 3 objects, an unknown strategy,
+    or an invalid share. The cost is that of the strategy."""
     if strategy not in STRATEGIES:
         raise CannotAsk(f"ask: got strategy {strategy!r}, expected one of {', '.join(STRATEGIES)}")
     if not 0.0 <= random_share <= 1.0:
         raise CannotAsk(f"ask: got random share {random_share:g}, expected 0 to 1")
-    check_room(known, 1)
-    if strategy in BY_MODEL and known.learned is not None:
-        known = known._replace(model=delivered(known.learned, known.columns))
-    return _filled(PreparedQuestions(known, joined(()), strategy, random_share, (seed, 0)), first)
+    check_room(knowledge, 1)
+    if strategy in BY_MODEL and knowledge.embedding is not None:
+        knowledge = knowledge._replace(model=model_of(knowledge.embedding, knowledge.columns))
+    return _filled(PreparedQuestions(knowledge, concatenated(()), strategy, random_share, (seed, 0)), first)
 
 
 def take(ready: PreparedQuestions, k: int) -> tuple[ChosenQuestions, PreparedQuestions]:
-    """The next k questions, and what is ready after them. Raises `CannotAsk` where so many are not left. O(k); once in
-    BLOCK questions what a new block costs."""
+    """`(the next k questions, what is ready after them)`. Raises `CannotAsk` if fewer are left. O(k), and once in BLOCK
+    questions the cost of a new block."""
     if k > len(ready.queue.rows):
         ready = _filled(ready, max(k - len(ready.queue.rows), BLOCK))
     if not 1 <= k <= len(ready.queue.rows):
@@ -87,30 +86,34 @@ def take(ready: PreparedQuestions, k: int) -> tuple[ChosenQuestions, PreparedQue
 
 
 def questions(
-    known: Knowledge, n: int, strategy: str = DEFAULT, seed: int = 0, random_share: float = RANDOM_SHARE
+    knowledge: Knowledge, n: int, strategy: str = DEFAULT, seed: int = 0, random_share: float = RANDOM_SHARE
 ) -> ChosenQuestions:
-    """n questions, most wanted first; b and c in random order, so that sides say nothing.
+    """n questions, the most informative first; b and c in random order, so that sides carry no information.
 
-    Raises `CannotAsk`: as `prepare`, and for more questions than are left.
+    Raises `CannotAsk` as `prepare`, and for more questions than are left.
     """
-    check_room(known, n)
-    return take(prepare(known, strategy, seed, random_share, n), n)[0]
+    check_room(knowledge, n)
+    return take(prepare(knowledge, strategy, seed, random_share, n), n)[0]
 
 
 def _filled(ready: PreparedQuestions, n: int) -> PreparedQuestions:
-    """With up to n more in the queue."""
-    n = min(n, questions_left(ready.known))
+    """With up to n additional questions in the queue."""
+    n = min(n, questions_left(ready.knowledge))
     if n < 1:
         return ready
     rng = np.random.default_rng(ready.seed)
-    ask = {name: import_module(module).ask for name, module in STRATEGIES.items() if name in _needed(ready.strategy)}
-    more = mixed(ready.known, n, ready.strategy, ask, ready.random_share, rng)
+    ask = {
+        name: import_module(module).ask
+        for name, module in STRATEGIES.items()
+        if name in _strategies_used(ready.strategy)
+    }
+    additional = choose_mixed(ready.knowledge, n, ready.strategy, ask, ready.random_share, rng)
     return ready._replace(
-        known=waiting(ready.known, more.rows),
-        queue=joined((ready.queue, more)),
+        knowledge=with_pending(ready.knowledge, additional.rows),
+        queue=concatenated((ready.queue, additional)),
         seed=(ready.seed[0], ready.seed[1] + 1),
     )
 
 
-def _needed(strategy: str) -> tuple[str, ...]:
+def _strategies_used(strategy: str) -> tuple[str, ...]:
     return (strategy, "random") if strategy in BY_MODEL else (strategy,)

@@ -1,4 +1,4 @@
-"""Questions as the events that answer them, without the answer: what an experiment shows, and sends back with it."""
+"""Questions as events without their answer: an experiment shows them, and sends them back with it."""
 
 import hashlib
 import math
@@ -9,68 +9,70 @@ import msgspec
 import numpy as np
 
 from stream_engine import asking
-from stream_engine.asking.known import CannotAsk, Knowledge, check_room, questions_left
+from stream_engine.asking.knowledge import CannotAsk, Knowledge, check_room, questions_left
 from stream_engine.state.artifact import figure
 
 TYPES = ("pick", "triplet", "odd_one_out")
 
 
 def check_type(kind: str) -> None:
-    """Raises `CannotAsk` for a type of event that no question is made for."""
+    """Raises `CannotAsk` for a type of event that cannot be asked."""
     if kind not in TYPES:
         raise CannotAsk(f"ask: got type {kind!r}, expected one of {', '.join(TYPES)}")
 
 
-def chosen_for(
-    kind: str, known: Knowledge, n: int, strategy: str, seed: int, random_share: float
+def choose_for_type(
+    kind: str, knowledge: Knowledge, n: int, strategy: str, seed: int, random_share: float
 ) -> asking.ChosenQuestions:
-    """n questions that an event of this type answers. Raises `CannotAsk`. Costs what the strategy does."""
+    """n questions for events of this type. Raises `CannotAsk`. The cost is that of the strategy."""
     check_type(kind)
     choose = _odd_one_outs if kind == "odd_one_out" else asking.questions
-    return choose(known, n, strategy, seed, random_share)
+    return choose(knowledge, n, strategy, seed, random_share)
 
 
-def events(chosen: asking.ChosenQuestions, known: Knowledge, kind: str) -> Iterator[dict[str, Any]]:
-    """The questions in their order, each as its event. `id` is a hash of the snapshot and the question. O(1) each."""
-    encode, names = msgspec.json.Encoder().encode, known.names
+def events(chosen: asking.ChosenQuestions, knowledge: Knowledge, kind: str) -> Iterator[dict[str, Any]]:
+    """The questions in their order, each as an event. `id` is a hash of the snapshot and the question. O(1) each."""
+    encode, names = msgspec.json.Encoder().encode, knowledge.names
     for row, sampler, propensity in zip(*(column.tolist() for column in chosen), strict=True):
         a, b, c = (names[i] for i in row)
         body: dict[str, Any] = {"type": kind}
         body |= {"objects": [a, b, c]} if kind == "odd_one_out" else {"anchor": a, "shown": [b, c]}
-        digest = hashlib.blake2b(known.digest.encode() + encode(body), digest_size=8).hexdigest()
-        said = {} if math.isnan(propensity) else {"propensity": propensity}
-        yield {"id": digest, **body, "sampler": sampler, **said}
+        digest = hashlib.blake2b(knowledge.digest.encode() + encode(body), digest_size=8).hexdigest()
+        propensity_field = {} if math.isnan(propensity) else {"propensity": propensity}
+        yield {"id": digest, **body, "sampler": sampler, **propensity_field}
 
 
-def instead(chosen: asking.ChosenQuestions, known: Knowledge, strategy: str, random_share: float) -> str:
-    """What to say where random questions stand in for a model's; nothing where they do not."""
+def note_on_random(chosen: asking.ChosenQuestions, knowledge: Knowledge, strategy: str, random_share: float) -> str:
+    """A note if random questions replace those of a model; "" if not."""
     at_random = np.count_nonzero(chosen.sampler == "random")
     if strategy not in asking.BY_MODEL or at_random <= math.ceil(random_share * len(chosen.rows)):
         return ""
-    why = "there is no embedding yet"
-    if known.learned is not None:
-        right = figure(known.learned.report, "accuracy")
-        why = (
+    reason = "there is no embedding yet"
+    if knowledge.embedding is not None:
+        accuracy = figure(knowledge.embedding.report, "accuracy")
+        reason = (
             "the accuracy of the embedding is unknown"
-            if right is None
-            else f"the embedding predicts {right:.0%} of held-out answers"
+            if accuracy is None
+            else f"the embedding predicts {accuracy:.0%} of held-out answers"
         )
-    return f"ask: {why}: {at_random:,} of {len(chosen.rows):,} questions are random instead of by {strategy}"
+    return f"ask: {reason}: {at_random:,} of {len(chosen.rows):,} questions are random instead of by {strategy}"
 
 
-def _odd_one_outs(known: Knowledge, n: int, strategy: str, seed: int, random_share: float) -> asking.ChosenQuestions:
+def _odd_one_outs(
+    knowledge: Knowledge, n: int, strategy: str, seed: int, random_share: float
+) -> asking.ChosenQuestions:
     """The first n distinct sets of three objects among the questions of the strategy, in its order."""
-    check_room(known, 1)
-    left = questions_left(known)
-    wanted = min(2 * n, left)
+    check_room(knowledge, 1)
+    n_left = questions_left(knowledge)
+    n_requested = min(2 * n, n_left)
     while True:
-        made = asking.questions(known, wanted, strategy, seed, random_share)
-        first = np.sort(np.unique(np.sort(made.rows, axis=1), axis=0, return_index=True)[1])
-        if len(first) >= n:
-            return made.of(first[:n])
-        if wanted == left:
+        requested = asking.questions(knowledge, n_requested, strategy, seed, random_share)
+        first_of_set = np.sort(np.unique(np.sort(requested.rows, axis=1), axis=0, return_index=True)[1])
+        if len(first_of_set) >= n:
+            return requested.of(first_of_set[:n])
+        if n_requested == n_left:
             raise CannotAsk(
-                f"ask: got n = {n}, expected at most {len(first)}: the number of sets of three objects with an "
+                f"ask: got n = {n}, expected at most {len(first_of_set)}: the number of sets of three objects with an "
                 "unanswered question"
             )
-        wanted = min(2 * wanted, left)
+        n_requested = min(2 * n_requested, n_left)

@@ -1,43 +1,42 @@
-"""Where there are fewest answers: the anchor that was asked least, about the objects that it was compared with least.
-
-Of an anchor its answered questions are counted; of an object beside it, how many of those showed the object, then how
-many questions at all did. Ties fall at random. No model, so none can mislead it; new objects come first. What is chosen
-counts as answered for the rest of the batch. O(K + n objects log objects).
-"""
+"""Objects with the fewest answers first: the anchor that was asked least, about the objects it was compared with
+least."""
 
 from itertools import combinations
 
 import numpy as np
 
-from stream_engine.asking.known import Knowledge, answered
+from stream_engine.asking.knowledge import Knowledge, answered_codes
 
 
-def ask(known: Knowledge, n: int, rng: np.random.Generator) -> np.ndarray:
-    """(n, 3) int32."""
-    objects, done = len(known.names), answered(known)
-    shown = np.stack([done // objects % objects, done % objects], axis=1)  # by anchor: codes are ascending
-    start = np.searchsorted(done, np.arange(objects + 1) * objects * objects)
-    asked = np.diff(start)
-    times = np.bincount(shown.ravel(), minlength=objects)
+def ask(knowledge: Knowledge, n: int, rng: np.random.Generator) -> np.ndarray:
+    """(n, 3) int32. O(K + n objects log objects)."""
+    # An anchor's answered questions are counted; of the other objects, how many of these questions contain them, then
+    # how many questions at all do. Ties are broken at random. Chosen questions count as answered for the rest of the
+    # batch. There is no model that could mislead, and new objects come first.
+    objects, codes = len(knowledge.names), answered_codes(knowledge)
+    pairs_shown = np.stack([codes // objects % objects, codes % objects], axis=1)  # by anchor: codes are ascending
+    start = np.searchsorted(codes, np.arange(objects + 1) * objects * objects)
+    n_asked = np.diff(start)
+    times = np.bincount(pairs_shown.ravel(), minlength=objects)
     pairs_of: dict[int, set] = {}
     rows: list[tuple[int, int, int]] = []
-    full = (objects - 1) * (objects - 2) // 2
+    max_pairs = (objects - 1) * (objects - 2) // 2
     while len(rows) < n:
-        least = asked[asked < full].min()
-        for a in rng.permutation(np.flatnonzero(asked == least))[: n - len(rows)].tolist():
-            mine = pairs_of.setdefault(a, set(map(tuple, shown[start[a] : start[a + 1]].tolist())))
-            b, c = _pair(a, mine, times, rng)
-            mine.add((b, c))
-            asked[a] += 1
+        fewest = n_asked[n_asked < max_pairs].min()
+        for a in rng.permutation(np.flatnonzero(n_asked == fewest))[: n - len(rows)].tolist():
+            pairs = pairs_of.setdefault(a, set(map(tuple, pairs_shown[start[a] : start[a + 1]].tolist())))
+            b, c = _pair(a, pairs, times, rng)
+            pairs.add((b, c))
+            n_asked[a] += 1
             times[[b, c]] += 1
             rows.append((a, b, c))
     return np.array(rows, np.int32).reshape(-1, 3)
 
 
-def _pair(anchor: int, mine: set, times: np.ndarray, rng: np.random.Generator) -> tuple[int, int]:
-    """The first pair lo < hi that is not in `mine`, objects by how little they were shown: at most len(mine) + 1 are
-    tried."""
-    beside = np.bincount(np.array(list(mine), np.int64).ravel(), minlength=len(times))
-    order = np.lexsort((rng.random(len(times)), times, beside))
+def _pair(anchor: int, pairs: set, times: np.ndarray, rng: np.random.Generator) -> tuple[int, int]:
+    """The first pair lo < hi that is not in `pairs`, objects with the fewest questions first: at most len(pairs) + 1
+    are tried."""
+    times_with_anchor = np.bincount(np.array(list(pairs), np.int64).ravel(), minlength=len(times))
+    order = np.lexsort((rng.random(len(times)), times, times_with_anchor))
     free = order[order != anchor].tolist()
-    return next(p for p in (tuple(sorted(pair)) for pair in combinations(free, 2)) if p not in mine)
+    return next(p for p in (tuple(sorted(pair)) for pair in combinations(free, 2)) if p not in pairs)

@@ -139,7 +139,7 @@ SIMILARITIES = {
     **{
         f"{statistic}_{form}": Recipe(statistic, form, f"adds3_{form}")
         for statistic in ("adds3", "k1", "k2")
-        for form in weighted_counts.HOWS
+        for form in weighted_counts.WEIGHTINGS
     },
 }
 

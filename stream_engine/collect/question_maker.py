@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from stream_engine import asking
-from stream_engine.asking.known import known_from, nothing_known, with_objects
+from stream_engine.asking.knowledge import knowledge_of, no_knowledge, with_objects
 from stream_engine.asking.queue import QuestionQueue
 from stream_engine.data.container import Corrupt
 from stream_engine.state.artifact import Artifact
@@ -88,21 +88,21 @@ class Maker:
             settings.seed,
             in_threes=settings.type == "odd_one_out",
         )
-        self._knowledge = nothing_known()
+        self._knowledge = no_knowledge()
         self._ellipse: float | None = None
 
     def answer(self, request: Request) -> Reply:
         """Questions, as asked for."""
         self._names |= dict.fromkeys(request.names)
         for time, three in request.asked:
-            self._queue.asked(time, three)
+            self._queue.note_asked(time, three)
         fresh = self._look() or bool(request.names)
         if fresh or not self._queue.is_ready:
             knowledge = with_objects(self._knowledge, self._names)
             self._queue.adopt(self._queue.choose(knowledge, max(self._of[0], 0), request.now))
         n = max(request.n, asking.BLOCK) if fresh else request.n
         questions = self._take(n) if n else []
-        learned = self._knowledge.learned
+        learned = self._knowledge.embedding
         about = f"snapshot {self._of[0]}" if self._of[0] >= 0 else "no snapshot yet"
         about += f", embedding of {learned.sequence}" if learned else ", no embedding yet"
         return Reply(self._of[0], fresh, about, self._ellipse, questions)
@@ -116,8 +116,8 @@ class Maker:
         try:
             if sequences:
                 published = self._store.published()
-                self._knowledge = known_from(published.snapshot, published.artifacts.get("embedding"))
-                self._ellipse = ellipse_size(self._knowledge.learned)
+                self._knowledge = knowledge_of(published.snapshot, published.artifacts.get("embedding"))
+                self._ellipse = ellipse_size(self._knowledge.embedding)
         except (OSError, Corrupt, NoSuchSnapshot):  # pruned a moment ago, or being repaired: the next look tells
             return False
         self._of = newest
@@ -127,7 +127,7 @@ class Maker:
         """Up to n questions about objects of the study; fewer where fewer are left."""
         questions: list[tuple[tuple[str, str, str], str, float | None]] = []
         while len(questions) < n and len((some := self._queue.take(n)).rows):
-            names = self._queue.known.names
+            names = self._queue.knowledge.names
             for row, sampler, propensity in zip(*(column.tolist() for column in some), strict=True):
                 three = (names[row[0]], names[row[1]], names[row[2]])
                 if all(name in self._names for name in three):

@@ -14,8 +14,8 @@ import msgspec
 from connectors.disk import Disk, write_whole
 from connectors.kafka.produce import Message, send
 from stream_engine import asking
-from stream_engine.asking.as_events import TYPES, check_type, chosen_for, events, instead
-from stream_engine.asking.known import CannotAsk, known_from, nothing_known, with_objects
+from stream_engine.asking.as_events import TYPES, check_type, choose_for_type, events, note_on_random
+from stream_engine.asking.knowledge import CannotAsk, knowledge_of, no_knowledge, with_objects
 from stream_engine.commands import snapshot_option, state_option
 from stream_engine.data.comparisons import MAX_NAME_BYTES
 from stream_engine.input.settings import loading as configuration
@@ -100,17 +100,17 @@ def ask(
     names = _names(Path(objects)) if objects else []
     store = Store(state)
     if names and not store.sequences() and which == "latest":
-        knowledge, source = nothing_known(), "no snapshot yet"
+        knowledge, source = no_knowledge(), "no snapshot yet"
     else:
         published = store.published(which)
         snapshot = published.snapshot
-        knowledge = known_from(snapshot, published.artifacts.get("embedding"))
+        knowledge = knowledge_of(snapshot, published.artifacts.get("embedding"))
         source = f"snapshot {snapshot.sequence}: {snapshot.counters['comparisons']:,} comparisons"
     knowledge = with_objects(knowledge, names)
-    chosen = chosen_for(kind, knowledge, n, strategy, seed, random_share)
+    chosen = choose_for_type(kind, knowledge, n, strategy, seed, random_share)
     encode = msgspec.json.Encoder().encode
     lines = [encode(event) for event in events(chosen, knowledge, kind)]
-    why = instead(chosen, knowledge, strategy, random_share)
+    why = note_on_random(chosen, knowledge, strategy, random_share)
     how = " and ".join(sorted(set(chosen.sampler.tolist()))) if why else strategy
     about = f"{len(lines):,} questions by {how} over {len(knowledge.names):,} objects, {source}"
     return QuestionLines(lines, about, why)

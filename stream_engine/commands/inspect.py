@@ -15,7 +15,7 @@ from connectors.files.readers import KINDS
 from connectors.files.streams import CODECS
 from stream_engine.commands import state_option
 from stream_engine.data.packed_names import unpack_names
-from stream_engine.evaluation.responses import kept_responses
+from stream_engine.evaluation.kept_responses import kept_responses
 from stream_engine.exports.models import COUNTS_TOLD
 from stream_engine.report.findings import Finding, findings, warnings
 from stream_engine.report.findings.facts import Commands, Facts

@@ -27,7 +27,7 @@ from stream_engine.data.logs import Bars
 from stream_engine.input.settings import BadSettings
 from stream_engine.input.settings import loading as configuration
 from stream_engine.input.settings.loading import put, refit_params, toml_value
-from stream_engine.refits import ENDS_EARLY, NEEDED, REFITS, CannotRefit, former, refit_module
+from stream_engine.refits import ENDS_EARLY, NEEDED_ARTIFACT, REFITS, CannotRefit, former, refit_module
 from stream_engine.state import exclusion
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot
@@ -156,9 +156,9 @@ def _needed(
     store: Store, kind: str, which: str, snapshot: Snapshot, excluded: tuple[str, ...], seed: int, shown: str
 ) -> dict[str, Artifact]:
     """The artifact that the refit needs, of the same answers; made and published where there is none."""
-    if kind not in NEEDED:
+    if kind not in NEEDED_ARTIFACT:
         return {}
-    before = NEEDED[kind]
+    before = NEEDED_ARTIFACT[kind]
     artifact = store.latest_artifact(before, snapshot.sequence, len(snapshot.objects))
     if artifact is None or artifact.snapshot != snapshot.digest or exclusion.excluded_of(artifact) != excluded:
         artifact = refit(str(store.directory), before, which, {}, seed, shown)

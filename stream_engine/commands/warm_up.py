@@ -145,14 +145,14 @@ def _boost() -> None:
 
 def _ask() -> None:
     from stream_engine import asking
-    from stream_engine.asking.known import known_from
+    from stream_engine.asking.knowledge import knowledge_of
     from stream_engine.refits import embedding
 
     artifact = embedding.refit(_full_snapshot(), embedding.Params(dimensions=2, kernel="t-ste", ridge=0.3), 0)
     for arrays in (artifact.arrays, {name: array for name, array in artifact.arrays.items() if name != "covariance"}):
         learned = artifact._replace(arrays=arrays, report={**artifact.report, "accuracy": 1.0})
         for strategy in asking.STRATEGIES:
-            asking.questions(known_from(_full_snapshot(), learned), 20, strategy)
+            asking.questions(knowledge_of(_full_snapshot(), learned), 20, strategy)
 
 
 def _online() -> None:

@@ -1,11 +1,6 @@
-"""What may be believed: held-out designs, scores and calibration, participants' reliability, test-then-train, drift.
+"""How well models predict: held-out designs, scores and calibration, participants' reliability, test-then-train, drift.
 
-Test, then train (prequential evaluation): each comparison is predicted before anything learns from it.
-
-A *predictor* gives a comparison a margin: above 0 where it expects the answer that came, below 0 where it expects the
-opposite, 0 where it cannot tell, NaN where it has nothing to say (an object it does not know, a kind it is not for).
-All are made from a published snapshot or from artifacts of it, so that whatever comes later is unseen. One file per
-family.
+Predictors are registered here, one file a family.
 """
 
 from collections.abc import Callable
@@ -28,13 +23,16 @@ PREDICTORS = {
     "partial_order_embedding": "stream_engine.evaluation.learned:partial_order_embedding",
     "repeats": "stream_engine.evaluation.similarities:repeats",
 }
-AT_ONCE = ("adds3", "adds4", "repeats")  # made with the snapshot, so that alarms do not depend on a thread
-FEATURES = "alignment"  # artifact with probabilities of objects by their features, also of objects without answers
-LEARNED = ("embedding", "dimensions", "kernel_learning", "partial_order_embedding")  # artifacts with probabilities
+# Made with the snapshot, so that alarms do not depend on when a thread has made the others.
+WITH_SNAPSHOT = ("adds3", "adds4", "repeats")
 COSTLY = ("k1", "k2")  # not O(n^2) to make: renewed only as often as the time budget allows
+# The artifact that predicts objects by their features, also objects without answers.
+FEATURE_MODEL = "alignment"
+# Other artifacts that give answers a probability.
+PROBABILITY_MODELS = ("embedding", "dimensions", "kernel_learning", "partial_order_embedding")
 
-
-Margins = Callable[[np.ndarray], np.ndarray]
+Margins = Callable[[np.ndarray], np.ndarray]  # from (m, 4) rows to (m,)
+Probability = Callable[[np.ndarray], np.ndarray]  # from (m, 4) rows i, j, k, l to (m,) P(d(i, j) < d(k, l))
 
 
 class NoModel(LookupError):
@@ -42,14 +40,18 @@ class NoModel(LookupError):
 
 
 class Predictor(NamedTuple):
-    """`margins` takes (m, 4) rows near_i, near_j, far_i, far_j (a triplet's anchor is near_i = far_i), gives (m,)
-    float64."""
+    """Gives each comparison a margin: above 0 where it predicts the answer that was given, below 0 where it predicts
+    the opposite, 0 where it is undecided, NaN where it does not apply (an unknown object, another kind of comparison).
+
+    `margins` takes (m, 4) rows near_i, near_j, far_i, far_j (a triplet's anchor is near_i = far_i), gives (m,) float64.
+    A predictor is made from a published snapshot or from its artifacts, so that it has not seen any later comparison.
+    """
 
     margins: Margins
-    scale: float = 1.0  # the size of a usual margin, so that calibration outlives the model
+    scale: float = 1.0  # the size of a usual margin, so that a calibration can be kept when the model is replaced
 
 
 def predictor(name: str, published: Published) -> Predictor | None:
-    """The registered predictor, or None where what is published does not hold what it is made of."""
+    """The registered predictor; None if the published state lacks what it is made of."""
     module, _, function = PREDICTORS[name].partition(":")
     return getattr(import_module(module), function)(published)

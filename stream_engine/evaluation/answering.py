@@ -1,4 +1,4 @@
-"""Questions answered by a model of what is published: each with a probability, and with the model that gave it."""
+"""Answers to questions by a published model: the probability of each, and the model that gave it."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -7,7 +7,8 @@ import numpy as np
 
 from stream_engine.data.answers import anchored
 from stream_engine.evaluation import NoModel
-from stream_engine.evaluation.probability import Model, by_features, model, of_participant
+from stream_engine.evaluation.participant_model import of_participant
+from stream_engine.evaluation.probability import Model, by_features, model
 from stream_engine.evaluation.questions import NOTHING, Four
 from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
@@ -16,28 +17,27 @@ Rows = Callable[[Sequence[Four]], np.ndarray]
 
 
 class PredictedAnswers(NamedTuple):
-    """`p` (m,) is NaN where no model knows; `by` (m,) names of models; `about` says in a line what answered them.
-    `as_group`: a participant was given of whom the model knows nothing, so `p` is the group's."""
+    """Predictions of m questions."""
 
-    p: np.ndarray
-    by: np.ndarray
-    about: str
-    as_group: bool = False
+    p: np.ndarray  # (m,) NaN where no model predicts the question
+    by: np.ndarray  # (m,) names of the models
+    about: str  # one line: how many questions, and which models predicted them
+    as_group: bool = False  # `p` is the group's: the model has no parameters of the requested participant
 
 
 class Answering:
-    """A model that was chosen once, for many questions one after the other. It keeps nothing of what is published but
+    """A model that is chosen once, and predicts questions one after the other. Of the published state, it keeps only
     the model and the names of its objects."""
 
     def __init__(self, published: Published, name: str | None = None, participant: str | None = None):
-        """The model of that name or the best; `participant`: the embedding, as this participant answers. Raises
-        `NoModel`."""
+        """Choose the model of that name, or else the best; with `participant`, the embedding with this participant's
+        parameters. Raises `NoModel`."""
         if participant is None:
-            self._model, self._as_whom, self._known = model(published, name), "", True
+            self._model, self._suffix, self._knows_participant = model(published, name), "", True
         else:
-            self._model, self._as_whom, self._known = _as_participant(published, name, participant)
-        self._features = by_features(published) if name is None and not self._model.beside else None
-        self._rows = _rows_by_name(published, (self._features or self._model).beside)
+            self._model, self._suffix, self._knows_participant = _as_participant(published, name, participant)
+        self._features = by_features(published) if name is None and not self._model.new_objects else None
+        self._rows = _row_reader(published, (self._features or self._model).new_objects)
 
     @property
     def name(self) -> str:
@@ -45,24 +45,23 @@ class Answering:
         return self._model.name
 
     def answers(self, names: Sequence[Four]) -> PredictedAnswers:
-        """P(d(i, j) < d(k, l) is said) of each question; by features where the chosen model does not know an object.
-        O(m)."""
+        """P(d(i, j) < d(k, l)) of each question; by features where the chosen model does not know an object. O(m)."""
         chosen, rows = self._model, self._rows(names)
         p, by = chosen.probability(rows), np.array([chosen.name] * len(names), object)
-        more = np.flatnonzero(np.isnan(p)) if self._features else np.empty(0, np.int64)
-        if self._features and len(more):
-            p[more] = self._features.probability(rows[more])
-            more = more[~np.isnan(p[more])]
-            by[more] = self._features.name
-        asked, loss = [four != NOTHING for four in names], chosen.log_loss
-        unknown = int(np.isnan(p[asked]).sum())
-        told = "" if loss is None else f" (held-out log loss {loss:.3f})"
-        about = f"{sum(asked):,} questions predicted by {chosen.name}{told}{self._as_whom}"
-        if len(more):
-            about += f"; {len(more):,} of them by alignment: {chosen.name} does not know an object"
-        if unknown:
-            about += f"; {unknown:,} without p: an object is unknown, or the model does not predict this kind"
-        return PredictedAnswers(p, by, about, not self._known)
+        by_alignment = np.flatnonzero(np.isnan(p)) if self._features else np.empty(0, np.int64)
+        if self._features and len(by_alignment):
+            p[by_alignment] = self._features.probability(rows[by_alignment])
+            by_alignment = by_alignment[~np.isnan(p[by_alignment])]
+            by[by_alignment] = self._features.name
+        is_question, loss = [four != NOTHING for four in names], chosen.log_loss
+        n_unknown = int(np.isnan(p[is_question]).sum())
+        loss_text = "" if loss is None else f" (held-out log loss {loss:.3f})"
+        about = f"{sum(is_question):,} questions predicted by {chosen.name}{loss_text}{self._suffix}"
+        if len(by_alignment):
+            about += f"; {len(by_alignment):,} of them by alignment: {chosen.name} does not know an object"
+        if n_unknown:
+            about += f"; {n_unknown:,} without p: an object is unknown, or the model does not predict this kind"
+        return PredictedAnswers(p, by, about, not self._knows_participant)
 
 
 def answered(
@@ -73,27 +72,31 @@ def answered(
 
 
 def _as_participant(published: Published, name: str | None, participant: str) -> tuple[Model, str, bool]:
-    """The embedding as one participant answers, how it is said, and whether it knows them. Raises `NoModel`."""
+    """`(the embedding with one participant's parameters, how to name it, whether it has such)`. Raises `NoModel`."""
     chosen = model(published, "embedding")
     if name not in (None, chosen.name):
         raise NoModel(
             f"model {name!r}: it has no individual differences; expected the model embedding for a participant"
         )
     online = published.artifacts.get("online_embedding")
-    given, found = of_participant(published.artifacts["embedding"], participant, online)
-    loss, whose = figure(published.artifacts["embedding"].report, "knowing_worker", "log_loss"), "own weights"
-    if not found.known:
-        loss, whose = chosen.log_loss, "the group's weights: unknown to the model, or fewer than 20 answers"
-    elif found.own_map:
-        whose = "own map and the group's" + (", with own weights" if found.weighted else "")
-    elif not found.weighted:
-        whose = "own lapse rate and the group's map"
-    return chosen._replace(probability=given, log_loss=loss), f" as participant {participant} ({whose})", found.known
+    probability, participant_model = of_participant(published.artifacts["embedding"], participant, online)
+    loss, parameters = figure(published.artifacts["embedding"].report, "knowing_worker", "log_loss"), "own weights"
+    if not participant_model.has_own:
+        loss, parameters = chosen.log_loss, "the group's weights: unknown to the model, or fewer than 20 answers"
+    elif participant_model.own_map:
+        parameters = "own map and the group's" + (", with own weights" if participant_model.weighted else "")
+    elif not participant_model.weighted:
+        parameters = "own lapse rate and the group's map"
+    return (
+        chosen._replace(probability=probability, log_loss=loss),
+        f" as participant {participant} ({parameters})",
+        participant_model.has_own,
+    )
 
 
-def _rows_by_name(published: Published, beside: tuple[str, ...] = ()) -> Rows:
+def _row_reader(published: Published, more_objects: tuple[str, ...] = ()) -> Rows:
     """Names of questions -> (m, 4) rows of the objects' ids; pairs that share an object have that first in both."""
-    number = {name: i for i, name in enumerate((*published.snapshot.objects, *beside))}
+    number = {name: i for i, name in enumerate((*published.snapshot.objects, *more_objects))}
 
     def rows(names: Sequence[Four]) -> np.ndarray:
         ids = np.array([[number.get(name, -1) for name in four] for four in names], np.int32).reshape(-1, 4)

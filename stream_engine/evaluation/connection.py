@@ -1,7 +1,6 @@
 """Whether all objects were compared with each other, directly or through others.
 
-Two sets of objects that no comparison joins have no common scale: their distance on a map, and everything that is said
-across them, is arbitrary. Components of the graph with an edge between the objects of each comparison. O(questions).
+Distances between sets of objects that no comparison joins are arbitrary: the sets have no common scale.
 """
 
 import numpy as np
@@ -11,43 +10,44 @@ from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 
 def components(snapshot: Snapshot) -> np.ndarray | None:
-    """(n,) which component each object is in, the largest 0; -1 for an object that was never compared. None where
-    comparisons of four objects are not kept one by one."""
+    """(n,) the component of each object in the graph whose edges join the objects of each comparison: 0 is the largest
+    component, -1 an object without comparisons. None if comparisons of four objects are only summed. O(questions)."""
     if snapshot.counters["quadruplets"] and not snapshot.section("quadruplet_counts"):
         return None
     n, columns = len(snapshot.objects), triplet_columns(snapshot)
     pair = pair_of_entry(columns)
-    ends = [(columns.anchor, columns.lo[pair]), (columns.anchor, columns.hi[pair])]
-    if four := snapshot.section("quadruplet_counts"):
-        ends += [(four["i"], four[other]) for other in ("j", "k", "l")]
-    one, other = (np.concatenate([np.asarray(each[side], np.int64) for each in ends]) for side in (0, 1))
-    return joined(one, other, n)
+    edges = [(columns.anchor, columns.lo[pair]), (columns.anchor, columns.hi[pair])]
+    if quadruplets := snapshot.section("quadruplet_counts"):
+        edges += [(quadruplets["i"], quadruplets[second]) for second in ("j", "k", "l")]
+    first, second = (np.concatenate([np.asarray(edge[side], np.int64) for edge in edges]) for side in (0, 1))
+    return joined(first, second, n)
 
 
-def joined(one: np.ndarray, other: np.ndarray, n: int) -> np.ndarray:
-    """(n,) which component of a graph with these edges each node is in, the largest 0; -1 for one without an edge.
+def joined(first: np.ndarray, second: np.ndarray, n: int) -> np.ndarray:
+    """(n,) the component of each node in the graph with edges (first, second): 0 is the largest, -1 has no edge.
 
     >>> joined(np.array([4, 0, 1]), np.array([3, 1, 2]), 6).tolist()
     [0, 0, 0, 1, 1, -1]
     """
     compared = np.zeros(n, bool)
-    compared[one] = compared[other] = True
-    label = smallest_reached(one, other, n)
-    found, sizes = np.unique(label[compared], return_counts=True)
+    compared[first] = compared[second] = True
+    label = smallest_reachable(first, second, n)
+    labels, sizes = np.unique(label[compared], return_counts=True)
     rank = np.full(n, -1)
-    rank[found[np.argsort(-sizes, kind="stable")]] = np.arange(len(found))
+    rank[labels[np.argsort(-sizes, kind="stable")]] = np.arange(len(labels))
     return np.where(compared, rank[label], -1) if n else np.empty(0, int)
 
 
-def smallest_reached(one: np.ndarray, other: np.ndarray, n: int) -> np.ndarray:
-    """(n,) the smallest number that each of n nodes is joined with by edges: labels fall until no edge joins two of
-    them, each round also through the labels of labels. scipy has this too; loading it takes longer than `inspect`."""
+def smallest_reachable(first: np.ndarray, second: np.ndarray, n: int) -> np.ndarray:
+    """(n,) the smallest node that can be reached from each of n nodes."""
+    # Labels decrease until no edge joins two of them, in each round also to the labels of labels. scipy has this, too;
+    # loading it takes longer than `inspect`.
     label = np.arange(n)
     while True:
-        low = np.minimum(label[one], label[other])
-        before = label.copy()
-        np.minimum.at(label, before[one], low)
-        np.minimum.at(label, before[other], low)
+        lower = np.minimum(label[first], label[second])
+        previous = label.copy()
+        np.minimum.at(label, previous[first], lower)
+        np.minimum.at(label, previous[second], lower)
         label = label[label]
-        if np.array_equal(label, before):
+        if np.array_equal(label, previous):
             return label

@@ -1,16 +1,8 @@
-"""Cross-fitting: every answer is predicted by a model that was neither fitted to it nor chosen by it.
+"""Cross-fitting: every answer is predicted by a model that was neither fitted to it nor selected by it.
 
 Responses are dealt to `FOLDS` folds by their hashes, and participants once more; two folds are a group. The setting of
-a model is chosen for each group, from the answers outside it. Then the model is fitted to all answers outside each fold
-of the group, and predicts those inside (cross-validation, Stone 1974; nested, Varma & Simon 2006). Figures are over all
-predictions together: one split of a small study instead has a standard error of many points, and the seed decides.
-
-Folds are predicted until the 95 % interval is within two points of the accuracy, whatever that is, or every answer was
-predicted once; so all models of a study are tested on the same answers.
-
-The folds' figures depend on each other: each answer is predicted by a fit to the answers in other folds, which are
-predicted by fits to it. While a model tells little this matters, and the standard error of independent answers is too
-small (Nadeau & Bengio 2003, who correct it; Bengio & Grandvalet 2004): see `_figures`.
+a model is selected for each group from the answers outside it; then the model is fitted to all answers outside each
+fold of the group, and predicts those inside (cross-validation, Stone 1974; nested, Varma & Simon 2006).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -20,81 +12,110 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from stream_engine.evaluation import held_out
+from stream_engine.evaluation import held_out, noise_ceiling
 from stream_engine.evaluation.held_out import Figures, HeldOut
 from stream_engine.evaluation.responses import VALIDATION_SHARE, Responses, asked_fairly, parts
 
-FOLDS, IN_GROUP = 10, 2
-HALF_WIDTH = 0.02  # of a 95 % interval of the accuracy, at which no further fold is predicted
-PARTICIPANTS, ENOUGH = 5, 100  # fewer are not held out; so many are enough, as their accuracies vary by some .1
-MAX_PARTICIPANT_SHARE = 0.5  # share of the responses above which a participant is never held out
-MAX_FITTED_COMPARISONS = 2_000_000  # comparisons that models are fitted to over all folds, beyond the first
-NEVER = -1  # the fold of what is not held out
-CLEAR = 3.0  # corrected standard errors from one half: up to there the corrected one is reported, and gates claims
-
+# Hyperparameters of a model, such as a number of dimensions and a ridge. In the shapes below, U is the number of units,
+# the responses (or questions) that are held out as a whole.
 Setting = TypeVar("Setting")
-Choose = Callable[[np.ndarray], Setting]  # from the (U,) part of each unit: see `responses.parts`
-Predict = Callable[[Setting, np.ndarray], Mapping[str, np.ndarray]]  # from (U,) bool, what is out, to log odds by name
+# Selects a setting, from the (U,) part of each unit (`responses.parts`).
+Choose = Callable[[np.ndarray], Setting]
+# Log odds of the held-out answers by each model (name -> (m,)), from a setting and (U,) bool: the units that are held
+# out.
+Predict = Callable[[Setting, np.ndarray], Mapping[str, np.ndarray]]
 
 
 class Group(NamedTuple):
     """Folds with one setting."""
 
-    part: np.ndarray  # (U,) int8: FIT and CHOOSE choose the setting; HELD are the units of the group
-    folds: tuple[np.ndarray, ...]  # (U,) bool each: the units that one fit predicts
+    part: np.ndarray  # (U,) int8: FIT and CHOOSE select the setting; HELD are the units of the group
+    folds: tuple[np.ndarray, ...]  # (U,) bool each: the units that are predicted by one fit
 
 
 class Plan(NamedTuple):
-    """What is held out, at least one group of responses; no participants where events name too few of them."""
+    """What is held out: at least one group of responses, and participants unless events name too few of them."""
 
     responses: list[Group]
     participants: list[Group]
 
 
+# All answers are predicted once, so one split does not decide: the figures of a single split of a small study have a
+# standard error of many points. Two folds share a setting, because selecting one costs more than a fit with it.
+FOLDS, FOLDS_A_GROUP = 10, 2
+# Fewer folds are predicted of a large study: until the 95 % interval is within two points of the accuracy, whatever
+# that is. So all models of a study are tested on the same answers.
+HALF_WIDTH = 0.02
+# And folds of participants until so many are predicted, as their accuracies vary by about .1.
+ENOUGH_PARTICIPANTS = 100
+
+
 def plan(responses: Responses, choose: float = VALIDATION_SHARE, evaluate: bool = True) -> Plan:
-    """Who is held out. `choose` is the share of the units outside a group that chooses; without `evaluate` nothing is
-    held out. O(U log U)."""
-    nothing = [Group(parts(responses, np.zeros(len(responses.draw), bool), choose), ())]
+    """What is held out. `choose` is the validation set's share of the units outside a group; without `evaluate`,
+    nothing is held out. O(U log U)."""
+    without_folds = [Group(parts(responses, np.zeros(len(responses.draw), bool), choose), ())]
     if not evaluate:
-        return Plan(nothing, [])
+        return Plan(without_folds, [])
     size = np.bincount(responses.answers.response, responses.answers.times, len(responses.draw))
-    fold = np.where(asked_fairly(responses) & (size > 0), (responses.draw * FOLDS).astype(int), NEVER)
+    fold = np.where(asked_fairly(responses) & (size > 0), (responses.draw * FOLDS).astype(int), NOT_HELD_OUT)
     groups = _groups(responses, fold, lambda out: _half_width(size[out]) <= HALF_WIDTH, choose)
-    people = _folds_of_participants(responses)
-    each = _groups(responses, people, lambda out: len(np.unique(responses.participant[out])) >= ENOUGH, choose)
-    return Plan(groups or nothing, each)
+    participant_fold = _folds_of_participants(responses)
+    participant_groups = _groups(
+        responses,
+        participant_fold,
+        lambda out: len(np.unique(responses.participant[out])) >= ENOUGH_PARTICIPANTS,
+        choose,
+    )
+    return Plan(groups or without_folds, participant_groups)  # one group at least: it selects the published setting
 
 
 def _half_width(size: np.ndarray) -> float:
-    """Of the accuracy of responses with so many comparisons, at worst: all of one response right or all wrong."""
+    """Of a 95 % interval of the accuracy of responses with so many comparisons, at worst: if the comparisons of a
+    response are either all predicted or all mispredicted."""
     return 1.96 * 0.5 * float(np.sqrt(size @ size) / size.sum())
 
 
+NOT_HELD_OUT = -1  # the fold of units that are not held out
+MIN_PARTICIPANTS = 5  # fewer are not held out
+MAX_PARTICIPANT_SHARE = 0.5  # a participant with a larger share of the responses is not held out: too few would remain
+
+
 def _folds_of_participants(responses: Responses) -> np.ndarray:
-    """(U,) fold of the unit's participant, dealt in the order of their hashes."""
+    """(U,) the fold of each unit's participant; participants are dealt in the order of their hashes."""
     named = responses.participant >= 0
-    units = np.bincount(responses.participant[named], minlength=len(responses.participant_hash))
-    names = np.flatnonzero((units > 0) & (units <= MAX_PARTICIPANT_SHARE * len(responses.participant)))
-    if not responses.complete or len(names) < PARTICIPANTS:
-        return np.full(len(responses.participant), NEVER)
-    fold = np.full(len(units) + 1, NEVER)  # the last is nobody
+    responses_each = np.bincount(responses.participant[named], minlength=len(responses.participant_hash))
+    names = np.flatnonzero(
+        (responses_each > 0) & (responses_each <= MAX_PARTICIPANT_SHARE * len(responses.participant))
+    )
+    if not responses.complete or len(names) < MIN_PARTICIPANTS:
+        return np.full(len(responses.participant), NOT_HELD_OUT)
+    fold = np.full(len(responses_each) + 1, NOT_HELD_OUT)  # the last: no participant
     fold[names[np.argsort(responses.participant_hash[names], kind="stable")]] = np.arange(len(names)) % FOLDS
     return fold[responses.participant]
 
 
+# Folds are predicted until models were fitted to so many comparisons, each counting in every fit; one fold at least.
+MAX_FITTED_COMPARISONS = 2_000_000
+
+
 def _groups(responses: Responses, fold: np.ndarray, enough: Callable[[np.ndarray], bool], choose: float) -> list[Group]:
-    folds = np.unique(fold[fold != NEVER]).tolist()
+    """The groups of the first folds, by the (U,) fold of each unit: so many that `enough` is true of the (U,) mask of
+    all units in them, or that the limit of costs is reached."""
+    folds = np.unique(fold[fold != NOT_HELD_OUT]).tolist()
     fits = max(1, MAX_FITTED_COMPARISONS // max(len(responses.answers.rows), 1))
-    used = next((at for at, last in enumerate(folds, 1) if at == fits or enough((fold >= 0) & (fold <= last))), None)
+    n_folds = next(
+        (count for count, last in enumerate(folds, 1) if count == fits or enough((fold >= 0) & (fold <= last))), None
+    )
     groups = []
-    for first in range(0, len(folds[:used]), IN_GROUP):
-        mine = folds[:used][first : first + IN_GROUP]
-        part = parts(responses, np.isin(fold, folds[first : first + IN_GROUP]), choose)
-        groups.append(Group(part, tuple(fold == each for each in mine)))
+    for first in range(0, len(folds[:n_folds]), FOLDS_A_GROUP):
+        group_folds = folds[:n_folds][first : first + FOLDS_A_GROUP]
+        # the setting is selected without all folds of the group, also those that are not predicted any more
+        part = parts(responses, np.isin(fold, folds[first : first + FOLDS_A_GROUP]), choose)
+        groups.append(Group(part, tuple(fold == number for number in group_folds)))
     return groups
 
 
-def crossed(
+def fold_figures(
     responses: Responses,
     groups: list[Group],
     settings: Iterable[Setting],
@@ -102,46 +123,51 @@ def crossed(
     cluster: np.ndarray,
     fitted: bool = True,
 ) -> dict[str, Figures]:
-    """The figures of each model that `predict` gives log odds of. `settings`: one a group, made when it is needed,
-    while another thread predicts the groups before, one fold after the other; `cluster` (U,): what standard errors are
-    over; `fitted`: see `_figures`."""
-    told: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]] = {}
-    with ThreadPoolExecutor(1, "folds") as beside:
-        predicted = [
-            (asked, beside.submit(predict, setting, out))
+    """The figures of each model that `predict` gives log odds of. `settings`: one a group, selected when it is needed,
+    while another thread predicts the folds of earlier groups (compiled code runs in parallel); `cluster` (U,): the
+    clusters of standard errors; `fitted`: whether models are fitted to answers (`_figures`)."""
+    predictions: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]] = {}
+    with ThreadPoolExecutor(1, "folds") as executor:
+        pending = [
+            (targets, executor.submit(predict, setting, out))
             for group, setting in zip(groups, settings)
             for out in group.folds
-            if len((asked := responses.answers.of_responses(out)).rows)
+            if len((targets := responses.answers.of_responses(out)).rows)
         ]
-    for asked, ahead in predicted:
-        for name, margin in ahead.result().items():
-            told.setdefault(name, []).append((margin, asked.times, cluster[asked.response], asked.rows))
-    made = {name: [np.concatenate(column) for column in zip(*each)] for name, each in told.items()}
+    for targets, future in pending:
+        for name, margin in future.result().items():
+            predictions.setdefault(name, []).append((margin, targets.times, cluster[targets.response], targets.rows))
+    columns = {name: [np.concatenate(column) for column in zip(*parts)] for name, parts in predictions.items()}
     return {
-        name: _figures(margin, times, units, rows, len(told[name]) if fitted else 0)
-        for name, (margin, times, units, rows) in made.items()
+        name: _figures(margin, times, units, rows, len(predictions[name]) if fitted else 0)
+        for name, (margin, times, units, rows) in columns.items()
     }
 
 
-def _figures(margin: np.ndarray, times: np.ndarray, cluster: np.ndarray, rows: np.ndarray, folds: int) -> Figures:
-    """The figures, their standard error the larger of those over clusters and over questions: an answer that is
-    predicted from another one to the same question is right where that one is, so the two count as one.
+CLEAR_ERRORS = 3.0  # standard errors from one half within which the corrected one is reported: it gates claims
 
-    Of f folds of one tenth each, the variance is 1 + f / 9 times as large (Nadeau & Bengio 2003, eq. 9), unless the
-    accuracy is `CLEAR` of one half even so: a model that tells answers from chance does so in every fold. f = 0 for
-    counts, which are not fitted: an answer changes only what they predict about the same pairs."""
-    found = held_out.figures(margin, 1.0, times, cluster)
+
+def _figures(margin: np.ndarray, times: np.ndarray, cluster: np.ndarray, rows: np.ndarray, folds: int) -> Figures:
+    """The figures of predictions by so many fitted folds; 0 for models that count answers and are not fitted."""
+    # An answer that is predicted from another one to the same question is predicted correctly if that one is, so the
+    # two count as one: the standard error is the larger one of those over clusters and over questions. Each answer is
+    # predicted by a fit to the answers in other folds, which are predicted by fits to it. So the standard error of
+    # independent answers is too small while a model predicts little (Bengio & Grandvalet 2004): of f folds of one tenth
+    # each, the variance is 1 + f / 9 times as large (Nadeau & Bengio 2003, eq. 9). It is not corrected where the
+    # accuracy is clear of one half even so: a model that tells answers from chance does so in every fold. Nor for
+    # counts (f = 0): an answer changes only what they predict about the same pairs.
+    figures = held_out.figures(margin, 1.0, times, cluster)
     by_question = held_out.figures(margin, 1.0, times, questions_of(rows)).standard_error
-    if found.standard_error is None or by_question is None:
-        return found
-    error = max(found.standard_error, by_question)
+    if figures.standard_error is None or by_question is None:
+        return figures
+    error = max(figures.standard_error, by_question)
     corrected = error * float(np.sqrt(1.0 + folds / (FOLDS - 1.0)))
-    clear = abs(found.accuracy - 0.5) > CLEAR * corrected
-    return found._replace(standard_error=error if clear else corrected)
+    clear = abs(figures.accuracy - 0.5) > CLEAR_ERRORS * corrected
+    return figures._replace(standard_error=error if clear else corrected)
 
 
 def questions_of(rows: np.ndarray) -> np.ndarray:
-    """(m,) the number of the question that each of (m, 4) rows i, j, k, l answers, whichever pair is the nearer one.
+    """(m,) the number of the question of each of (m, 4) answers i, j, k, l: both answers to a question have the same.
     O(m log m).
 
     >>> questions_of(np.array([[0, 1, 0, 2], [2, 0, 1, 0], [0, 1, 1, 2]])).tolist()
@@ -153,7 +179,7 @@ def questions_of(rows: np.ndarray) -> np.ndarray:
     return np.unique(pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1], return_inverse=True)[1].reshape(-1)
 
 
-def evaluated(
+def evaluate(
     responses: Responses,
     planned: Plan,
     first: Setting,
@@ -163,16 +189,18 @@ def evaluated(
     fitted: bool = True,
     stopped: Callable[[], bool] = lambda: False,
 ) -> dict[str, HeldOut]:
-    """What reports say of each model. `first`: the setting of the first group of responses, chosen already; `fitted`:
-    whether models are fitted to answers, or count them; `stopped`: no further group is predicted once it is true."""
+    """The held-out figures of each model for reports. `first`: the setting of the first group of responses, which was
+    selected already; `fitted`: whether models are fitted to answers, or count them; `stopped`: once it is true, no
+    further group is predicted."""
     later = (choose(group.part) for group in takewhile(lambda _: not stopped(), planned.responses[1:]))
-    number = np.arange(len(responses.draw))
-    by_response = crossed(responses, planned.responses, chain([first], later), predict, number, fitted)
+    by_response = fold_figures(
+        responses, planned.responses, chain([first], later), predict, np.arange(len(responses.draw)), fitted
+    )
     settings = (choose(group.part) for group in takewhile(lambda _: not stopped(), planned.participants))
-    by_participant = crossed(
+    by_participant = fold_figures(
         responses, planned.participants, settings, predict_of_participants or predict, responses.participant, fitted
     )
-    ceiling = held_out.ceiling(responses)
+    ceiling = noise_ceiling.ceiling(responses)
     return {
         name: HeldOut(responses.by, figures, by_participant.get(name), ceiling) for name, figures in by_response.items()
     }

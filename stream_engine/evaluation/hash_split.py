@@ -1,7 +1,6 @@
-"""Who is held out: decided by object names and a seed, never by ids or by the order of arrival.
+"""Hashes that decide what is held out: of object names and a seed, never of ids or of the order of arrival.
 
-A comparison keeps its place while the stream grows, both of its directions and all of its repetitions fall on the same
-side, and renumbering the objects changes nothing.
+So a comparison stays on its side of a split while the stream grows, and so do all of its repetitions.
 """
 
 import hashlib
@@ -27,7 +26,7 @@ def name_hashes(objects: Sequence[str], seed: int) -> np.ndarray:
 
 
 def comparison_draws(rows: np.ndarray, hashes: np.ndarray) -> np.ndarray:
-    """(m,) float64 in [0, 1): one draw a comparison of two pairs, the same for its reverse. O(m).
+    """(m,) float64 in [0, 1): the draw of a comparison of two pairs; both answers to it have the same. O(m).
 
     >>> h = name_hashes(["a", "b", "c"], 0)
     >>> len(set(comparison_draws(np.array([[0, 1, 0, 2], [0, 2, 0, 1], [1, 0, 2, 0]]), h).tolist()))
@@ -45,6 +44,6 @@ def object_folds(hashes: np.ndarray, folds: int) -> np.ndarray:
     >>> sorted(object_folds(name_hashes(list("abcde"), 3), 2).tolist())
     [0, 0, 0, 1, 1]
     """
-    out = np.empty(len(hashes), np.int64)
-    out[np.argsort(hashes, kind="stable")] = np.arange(len(hashes)) % folds
-    return out
+    fold = np.empty(len(hashes), np.int64)
+    fold[np.argsort(hashes, kind="stable")] = np.arange(len(hashes)) % folds
+    return fold

@@ -1,6 +1,5 @@
-"""Predictors made of artifacts: the blocks of a clustering, the distances of learned kernels."""
+"""Predictors made of artifacts: clusterings, learned kernels, embeddings, feature models."""
 
-from collections.abc import Callable
 from itertools import repeat
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from stream_engine.data.mapped_arrays import blocks
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
-from stream_engine.evaluation import FEATURES, Margins, Predictor
+from stream_engine.evaluation import FEATURE_MODEL, Margins, Predictor, Probability
 from stream_engine.evaluation.answer_probabilities import STE, log_odds, probabilities, probability
 from stream_engine.evaluation.coordinates import squared_distances
 from stream_engine.evaluation.similarities import by_similarity
@@ -16,23 +15,19 @@ from stream_engine.evaluation.subset import renumbering
 from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.published import Published
 
-SHARED = ((0, 2), (0, 3), (1, 2), (1, 3))  # columns of rows i, j, k, l in which two pairs may share an object
-Probability = Callable[[np.ndarray], np.ndarray]
-LINEAR_LIMIT = 1 << 31  # objects of a model that holds nothing for pairs of them
 
-
-def _array(published: Published, kind: str, name: str, most: int = DENSE_LIMIT) -> np.ndarray | None:
-    """An array of the newest artifact, unless it is newer than the snapshot that the state goes on from: after a
-    damaged snapshot comparisons are read again that such an artifact has already seen."""
+def _array(published: Published, kind: str, name: str, max_objects: int = DENSE_LIMIT) -> np.ndarray | None:
+    """An array of the newest artifact; None if the artifact is newer than the snapshot. After a damaged snapshot, the
+    state continues from an older one, and comparisons are read again that such an artifact was fitted to."""
     artifact = published.artifacts.get(kind)
     if artifact is None or artifact.sequence > published.snapshot.sequence or name not in artifact.arrays:
         return None
     array = np.asarray(artifact.arrays[name])
-    return array if 3 <= len(array) <= most else None
+    return array if 3 <= len(array) <= max_objects else None
 
 
 def clusters(published: Published) -> Predictor | None:
-    """The same block is nearer than another one; undecided where both or neither are of one block."""
+    """A pair within a cluster is nearer than one across clusters; undecided between two pairs of the same kind."""
     labels = _array(published, "sdp_clustering", "labels")
     if labels is None or not (labels >= 0).any():
         return None
@@ -48,8 +43,7 @@ def clusters(published: Published) -> Predictor | None:
 
 
 def kernel_learning(published: Published) -> Predictor | None:
-    """Distances of the kernel that RCKL learned: of all objects that it learned or was extended to, NaN about
-    others."""
+    """Distances of the kernel of RCKL, between all objects that it was learned on or extended to; NaN about others."""
     return _distances(published, "kernel_learning")
 
 
@@ -59,82 +53,88 @@ def partial_order_embedding(published: Published) -> Predictor | None:
 
 
 def embedding(published: Published) -> Predictor | None:
-    """Log odds of the embedding's probabilities, for somebody unknown. NaN about objects that nothing was asked
-    about."""
-    if _array(published, "embedding", "X", LINEAR_LIMIT) is None:
+    """Log odds of the embedding's probabilities for an unknown participant. NaN about objects without answers."""
+    if _array(published, "embedding", "X", max_objects=1 << 31) is None:  # nothing is computed for all pairs of objects
         return None
-    given = of_embedding(published.artifacts["embedding"])
-    return Predictor(lambda rows: log_odds(given(rows)))
+    probability = of_embedding(published.artifacts["embedding"])
+    return Predictor(lambda rows: log_odds(probability(rows)))
 
 
 def of_embedding(artifact: Artifact) -> Probability:
-    """By an artifact of the refit `embedding`."""
-    points, asked = np.asarray(artifact.arrays["X"]), np.asarray(artifact.arrays["asked"], bool)
+    """By an artifact of the refit `embedding`, for an unknown participant."""
+    points, has_answers = np.asarray(artifact.arrays["X"]), np.asarray(artifact.arrays["asked"], bool)
     lapse, alpha = float(artifact.arrays["lapse"]), float(artifact.report["alpha"])
     if "draws" in artifact.arrays:
-        return of_draws(artifact.arrays["draws"], asked, artifact.arrays["draw_lapse"])
-    return of_points(points, asked, lapse, alpha, figure(artifact.report, "scale") or 1.0)
+        return of_draws(artifact.arrays["draws"], has_answers, artifact.arrays["draw_lapse"])
+    return of_points(points, has_answers, lapse, alpha, figure(artifact.report, "scale") or 1.0)
 
 
-def of_dimensions(weights: np.ndarray, asked: np.ndarray) -> Probability:
-    """By weights of objects on dimensions (n, d), see `embedding.sparse_fit`; NaN about objects that were never `asked`
-    (n,) about, and about pairs that share no object. O(m d)."""
+SHARED_COLUMNS = ((0, 2), (0, 3), (1, 2), (1, 3))  # columns of rows i, j, k, l in which two pairs can share an object
 
-    def given(rows: np.ndarray) -> np.ndarray:
+
+def of_dimensions(weights: np.ndarray, has_answers: np.ndarray) -> Probability:
+    """By weights of objects on dimensions (n, d), see `embedding.sparse_fit`; NaN about objects without answers, and
+    about pairs that share no object. O(m d)."""
+
+    def probability_of(rows: np.ndarray) -> np.ndarray:
         p = np.full(len(rows), np.nan)
         inside = np.flatnonzero(((rows >= 0) & (rows < len(weights))).all(axis=1))
-        known = inside[asked[rows[inside]].all(axis=1)]
-        known = known[np.any([rows[known, a] == rows[known, b] for a, b in SHARED], axis=0)]
-        for part in blocks(len(known)):
-            i, j, k, l = (np.asarray(weights[column], float) for column in rows[known[part]].T)
-            p[known[part]] = probability((i * j).sum(axis=1) - (k * l).sum(axis=1), 0.0)
+        answerable = inside[has_answers[rows[inside]].all(axis=1)]
+        answerable = answerable[np.any([rows[answerable, a] == rows[answerable, b] for a, b in SHARED_COLUMNS], axis=0)]
+        for part in blocks(len(answerable)):
+            i, j, k, l = (np.asarray(weights[column], float) for column in rows[answerable[part]].T)
+            p[answerable[part]] = probability((i * j).sum(axis=1) - (k * l).sum(axis=1), 0.0)
         return p
 
-    return given
+    return probability_of
 
 
 def of_features(published: Published) -> tuple[Probability, tuple[str, ...]] | None:
-    """By an artifact of the refit `alignment`, and the names of the objects that nobody compared, whose ids follow
-    those of the snapshot; None without one."""
-    artifact = published.artifacts.get(FEATURES)
+    """`(probability by an artifact of the refit `alignment`, names of objects without comparisons)`: the ids of these
+    objects follow those of the snapshot. None without an artifact."""
+    artifact = published.artifacts.get(FEATURE_MODEL)
     if artifact is None:
         return None
-    place, known = np.asarray(artifact.arrays["points"]), np.asarray(artifact.arrays["known"], bool)
-    beside = unpack_names(artifact.arrays["more_utf8"], artifact.arrays["more_offsets"])
-    number = {name: i for i, name in enumerate(published.snapshot.objects)}
-    strangers = [name for name in beside if name not in number]
-    for i, name in enumerate(strangers, len(published.snapshot.objects)):
-        number[name] = i
-    points = np.zeros((len(number), place.shape[1]), place.dtype)
-    there = np.zeros(len(number), bool)
-    points[: len(place)], there[: len(place)] = place, known
-    at = [number[name] for name in beside]
-    points[at], there[at] = artifact.arrays["more_points"], True
-    return of_points(points, there, 0.0, STE), tuple(strangers)
+    positions, has_features = np.asarray(artifact.arrays["points"]), np.asarray(artifact.arrays["known"], bool)
+    new_names = unpack_names(artifact.arrays["more_utf8"], artifact.arrays["more_offsets"])
+    id_of = {name: i for i, name in enumerate(published.snapshot.objects)}
+    new_objects = [name for name in new_names if name not in id_of]
+    for i, name in enumerate(new_objects, len(published.snapshot.objects)):
+        id_of[name] = i
+    points = np.zeros((len(id_of), positions.shape[1]), positions.dtype)
+    is_known = np.zeros(len(id_of), bool)
+    points[: len(positions)], is_known[: len(positions)] = positions, has_features
+    ids = [id_of[name] for name in new_names]
+    points[ids], is_known[ids] = artifact.arrays["more_points"], True
+    return of_points(points, is_known, 0.0, STE), tuple(new_objects)
 
 
-def of_points(points: np.ndarray, asked: np.ndarray, lapse: float, alpha: float, scale: float = 1.0) -> Probability:
-    """By the embedding's formula over points (n, d); NaN about objects that were never `asked` (n,) about. O(m d)."""
+def of_points(
+    points: np.ndarray, has_answers: np.ndarray, lapse: float, alpha: float, scale: float = 1.0
+) -> Probability:
+    """By the embedding's formula over points (n, d); NaN about objects without answers. O(m d)."""
 
-    def given(rows: np.ndarray) -> np.ndarray:
+    def probability_of(rows: np.ndarray) -> np.ndarray:
         p = np.full(len(rows), np.nan)
         inside = np.flatnonzero(((rows >= 0) & (rows < len(points))).all(axis=1))
-        known = inside[asked[rows[inside]].all(axis=1)]
-        p[known] = probabilities(points, rows[known], lapse, alpha, scale=scale)
+        answerable = inside[has_answers[rows[inside]].all(axis=1)]
+        p[answerable] = probabilities(points, rows[answerable], lapse, alpha, scale=scale)
         return p
 
-    return given
+    return probability_of
 
 
-def of_draws(draws: np.ndarray, asked: np.ndarray, lapse: np.ndarray | float) -> Probability:
-    """By the mean over draws (s, n, d) of an embedding's points, with lapse rates (s,) or one; NaN about objects that
-    were never `asked` (n,) about. O(s m d)."""
+def of_draws(draws: np.ndarray, has_answers: np.ndarray, lapse: np.ndarray | float) -> Probability:
+    """By the mean over draws (s, n, d) of an embedding's points, with lapse rates (s,) or one; NaN about objects
+    without answers. O(s m d)."""
     lapses = np.broadcast_to(lapse, len(draws))
 
-    def given(rows: np.ndarray) -> np.ndarray:
-        return np.mean([of_points(*each)(rows) for each in zip(draws, repeat(asked), lapses, repeat(STE))], axis=0)
+    def mean_probability(rows: np.ndarray) -> np.ndarray:
+        return np.mean(
+            [of_points(*draw)(rows) for draw in zip(draws, repeat(has_answers), lapses, repeat(STE))], axis=0
+        )
 
-    return given
+    return mean_probability
 
 
 def _distances(published: Published, kind: str) -> Predictor | None:
@@ -151,7 +151,7 @@ def _distances(published: Published, kind: str) -> Predictor | None:
 
 
 def _of_subset(over_subset: Predictor, new_id: np.ndarray) -> Margins:
-    """Margins over all objects by a predictor over a subset, in which they have the id `new_id` (n,), or -1."""
+    """Margins over all objects by a predictor over a subset, in which object i has the id `new_id` (n,), or -1."""
 
     def margins(rows: np.ndarray) -> np.ndarray:
         inside = np.where(rows < len(new_id), new_id[np.minimum(rows, len(new_id) - 1)], -1)
@@ -163,17 +163,17 @@ def _of_subset(over_subset: Predictor, new_id: np.ndarray) -> Margins:
     return margins
 
 
-def by_factor(factor: np.ndarray, known: np.ndarray) -> Margins:
+def by_factor(factor: np.ndarray, is_known: np.ndarray) -> Margins:
     """Margins |F_k - F_l|^2 - |F_i - F_j|^2 over a factor (n, r) of K; O(m r), in blocks."""
 
     def margins(rows: np.ndarray) -> np.ndarray:
         margin = np.full(len(rows), np.nan)
         for part in blocks(len(rows)):
             block = rows[part]
-            asked = np.flatnonzero((block < len(known)).all(axis=1))
-            asked = asked[(known[block[asked]] > 0).all(axis=1)]
-            i, j, k, l = (factor[column].astype(float) for column in block[asked].T)
-            margin[part][asked] = ((k - l) ** 2).sum(axis=1) - ((i - j) ** 2).sum(axis=1)
+            answerable = np.flatnonzero((block < len(is_known)).all(axis=1))
+            answerable = answerable[(is_known[block[answerable]] > 0).all(axis=1)]
+            i, j, k, l = (factor[column].astype(float) for column in block[answerable].T)
+            margin[part][answerable] = ((k - l) ** 2).sum(axis=1) - ((i - j) ** 2).sum(axis=1)
         return margin
 
     return margins

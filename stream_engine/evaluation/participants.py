@@ -1,23 +1,6 @@
-"""Participants: whose answers look random, by these checks, each of which states its reason.
-
-1. Against everybody else. Where the embedding was cross-fitted by participant, each answer has log odds l by a map of
-   other participants' answers. A participant's sum T of them, positive where the answer was predicted, has the mean 0
-   and the variance sum l^2 if they toss coins, and the mean c sum |l| tanh(|l| / 2) if they answer as others do, c
-   being what others reach of it. A participant is flagged whose T cannot be distinguished from 0 (95 %) and is below
-   what others reach (one-sided z-tests, corrected over participants by `response_checks.holm`); "the opposite" is said
-   where it is below 0. Answers about which the map is certain thus count more. Where there is no such map, answers are
-   predicted by AddS-3 similarities of all *other* participants' answers, W - W_p (Perrot et al. 2020, sec. 4; linear,
-   so leaving somebody out is a subtraction), and the same is asked of the accuracy, by Wilson's interval and exact
-   binomial tests.
-2. Catch trials: half of them failed, and more than somebody fails who slips in one of ten (exact binomial test at .05,
-   which one of two does not pass).
-3. Lapse rate above one half in the embedding, where the embedding predicts better than chance, unless the accuracy
-   against everybody else is compatible with that of all others (95 % Wilson interval).
-4. One position, straight lines, answers within 300 ms: see `response_checks`.
+"""Checks of participants: whose answers look random, and for which reason.
 
 Responses count as independent, their comparisons do not: n of an interval is at most the number of responses.
-
-How many who only guess the first check would notice is said beside its result: with few answers each, few.
 """
 
 from typing import NamedTuple
@@ -28,8 +11,8 @@ from stream_engine.counts.adds_similarity import pair_sums
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.triplet_columns import net_vote, pair_of_entry
 from stream_engine.evaluation.response_checks import (
-    LEAST,
     LEVEL,
+    MIN_ANSWERS,
     ResponseChecks,
     at_least,
     at_most,
@@ -39,27 +22,21 @@ from stream_engine.evaluation.response_checks import (
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
 
-SLIPS, SLIPPED = 0.1, 0.05  # of the test that somebody failed more catch trials than attentive people do
-LAPSE = 0.5  # share of random answers above which somebody mostly guesses
-MAX_VOTE_ROWS = 4_000_000  # rows of votes that are looked at
-
 
 class ParticipantChecks(NamedTuple):
     """A row a participant, in the order of names. Unknown figures are NaN."""
 
     names: tuple[str, ...]
     responses: np.ndarray  # (p,) int64: events answered, catch trials not among them
-    accuracy: np.ndarray  # (p,) float64: share of answers that everybody else's similarities predict, ties one half
+    accuracy: np.ndarray  # (p,) float64: share of answers that all other participants predict, ties one half
     low: np.ndarray  # (p,) its 95 % interval
     high: np.ndarray
     passed: np.ndarray  # (p,) int64: catch trials
     failed: np.ndarray
     lapse: np.ndarray  # (p,) float64
-    responding: ResponseChecks  # how they answer
-    noticed: (
-        float | None
-    )  # of participants who only guess, the share that the accuracy would show; None: none is checked
-    reasons: tuple[str, ...]  # why somebody is flagged, "" where not
+    responding: ResponseChecks  # positions, straight lines and pace
+    power: float | None  # share of participants who only guess that the accuracy would reveal; None: none is checked
+    reasons: tuple[str, ...]  # why a participant is flagged, "" if they are not
 
     @property
     def flagged(self) -> int:
@@ -70,17 +47,34 @@ class ParticipantChecks(NamedTuple):
 def wilson(share: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """95 % intervals of shares of n answers, within 0 and 1 (Wilson 1927).
 
-    >>> [round(float(each), 3) for each in wilson(np.array(1.0), np.array(5))]
+    >>> [round(float(bound), 3) for bound in wilson(np.array(1.0), np.array(5))]
     [0.566, 1.0]
     """
     z2 = 1.96**2
-    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = 1.96 * np.sqrt(share * (1 - share) / n + z2 / (4 * n**2)) / (1 + z2 / n)
-    return np.clip(middle - half, 0.0, share), np.clip(middle + half, share, 1.0)
+    return np.clip(centre - half, 0.0, share), np.clip(centre + half, share, 1.0)
 
 
-def checked(published: Published, model_beats_chance: bool) -> ParticipantChecks | None:
-    """The checks of every named participant; None where events name nobody. O(votes log votes)."""
+class _Accuracy(NamedTuple):
+    """How well all other participants predict the answers of each; (p,) arrays."""
+
+    accuracy: np.ndarray
+    low: np.ndarray  # 95 % interval
+    high: np.ndarray
+    of_others: np.ndarray  # the accuracy of all other participants
+    random: np.ndarray  # bool: at chance level or below, and below the others
+    opposite: np.ndarray  # bool: below chance level
+    power: float | None  # see `ParticipantChecks`
+
+
+def check_participants(published: Published, model_beats_chance: bool) -> ParticipantChecks | None:
+    """The checks of every named participant; None if events name none. O(votes log votes).
+
+    A participant is flagged if others do not predict their answers (`_check_accuracy`), if they failed catch trials
+    (`_failed_catch_trials`), if their lapse rate in the embedding is above one half (unless their accuracy is
+    compatible with that of all others), or by the way in which they answer (`response_checks`).
+    """
     votes = published.snapshot.section("worker_votes")
     if not votes:
         return None
@@ -88,101 +82,131 @@ def checked(published: Published, model_beats_chance: bool) -> ParticipantChecks
     named = np.array([bool(name) for name in names], bool)
     if not named.any():
         return None
-    responses, passed, failed = (np.asarray(votes[each], np.int64) for each in ("events", "passed", "failed"))
+    responses, passed, failed = (np.asarray(votes[field], np.int64) for field in ("events", "passed", "failed"))
+    checks = _check_accuracy(published, votes, names, responses)
+    lapse = _lapse(published, names) if model_beats_chance else np.full(len(names), np.nan)
+    # above one half, answers are random more often than not
+    guesses = (lapse > 0.5) & ~(checks.high >= checks.of_others)
+    failed_catch = _failed_catch_trials(passed, failed)
+    reasons: list[list[str]] = [[] for _ in names]
+    for i in range(len(names)):
+        if checks.random[i]:
+            level = "the opposite of what others answer" if checks.opposite[i] else "at chance level"
+            reasons[i].append(f"answers {level} (others predict {checks.accuracy[i]:.0%})")
+        if failed_catch[i]:
+            reasons[i].append(f"failed {failed[i]} of {passed[i] + failed[i]} catch trials")
+        if guesses[i]:
+            reasons[i].append(f"lapse rate {lapse[i]:.2f}")
+    rows = np.flatnonzero(named)
+    responding = response_checks(published.snapshot, [names[i] for i in rows.tolist()])
+    return ParticipantChecks(
+        tuple(names[i] for i in rows.tolist()),
+        responses[rows],
+        checks.accuracy[rows],
+        checks.low[rows],
+        checks.high[rows],
+        passed[rows],
+        failed[rows],
+        lapse[rows],
+        responding,
+        checks.power,
+        tuple("; ".join(reasons[i] + responding.reasons(row)) for row, i in enumerate(rows.tolist())),
+    )
+
+
+def _check_accuracy(
+    published: Published, votes: dict[str, np.ndarray], names: list[str] | tuple[str, ...], responses: np.ndarray
+) -> _Accuracy:
+    """Compare each participant's answers with the predictions of all others: by a map of their answers, where the
+    embedding was cross-fitted by participant (`_against_map`), else by AddS-3 similarities (`_predicted_by_others`),
+    with Wilson's interval and exact binomial tests. P-values are corrected over participants by `holm`."""
+    named = np.array([bool(name) for name in names], bool)
     by_map = _by_map(published, names)
-    right, total = _right(published, votes, len(names)) if by_map is None else (by_map[:, 1], by_map[:, 0])
+    if by_map is None:
+        right, total = _predicted_by_others(published, votes, len(names))
+    else:
+        right, total = by_map[:, 1], by_map[:, 0]
     n = np.minimum(total, responses)
     with np.errstate(invalid="ignore", divide="ignore"):
         accuracy = np.where(total > 0, right / total, np.nan)
         low, high = wilson(accuracy, n.astype(float))
-        others = (right[named].sum() - right) / (total[named].sum() - total)
-        right_of_n = np.ceil(np.nan_to_num(accuracy) * n - 1e-9)  # ties are no evidence
-        tested = named & (n >= LEAST) & np.isfinite(others)
+        of_others = (right[named].sum() - right) / (total[named].sum() - total)
+        tested = named & (n >= MIN_ANSWERS) & np.isfinite(of_others)
         if by_map is None:
-            coin = np.full(len(names), 0.5)
-            p_below, p_opposite = (at_most(right_of_n, n, share) for share in (others, coin))
-            like_coin, noticed = low <= 0.5, _noticed(n[tested], others[tested])
+            right_of_n = np.ceil(np.nan_to_num(accuracy) * n - 1e-9)  # ties are no evidence
+            chance = np.full(len(names), 0.5)
+            p_below, p_opposite = (at_most(right_of_n, n, share) for share in (of_others, chance))
+            at_chance, power = low <= 0.5, _mean_power(n[tested], of_others[tested])
         else:
-            p_below, p_opposite, like_coin, noticed = _against_map(by_map, n, tested)
+            p_below, p_opposite, at_chance, power = _against_map(by_map, n, tested)
         below, opposite = (holm(np.where(tested, p, np.nan)) <= LEVEL for p in (p_below, p_opposite))
-        random = like_coin & below & (others - 1.96 * np.sqrt(0.25 / total[named].sum()) > 0.5)
-    lapse = _lapse(published, names) if model_beats_chance else np.full(len(names), np.nan)
-    slipped = at_least(failed, passed + failed, np.full(len(names), SLIPS))
-    caught = (failed > 0) & (2 * failed >= passed + failed) & (slipped <= SLIPPED)
-    guesses = (lapse > LAPSE) & ~(high >= others)
-    reasons = []
-    for i in range(len(names)):
-        why = []
-        if random[i]:
-            level = "the opposite of what others answer" if opposite[i] else "at chance level"
-            why.append(f"answers {level} (others predict {accuracy[i]:.0%})")
-        if caught[i]:
-            why.append(f"failed {failed[i]} of {passed[i] + failed[i]} catch trials")
-        if guesses[i]:
-            why.append(f"lapse rate {lapse[i]:.2f}")
-        reasons.append(why)
-    kept = np.flatnonzero(named)
-    responding = response_checks(published.snapshot, [names[i] for i in kept.tolist()])
-    return ParticipantChecks(
-        tuple(names[i] for i in kept.tolist()),
-        responses[kept],
-        accuracy[kept],
-        low[kept],
-        high[kept],
-        passed[kept],
-        failed[kept],
-        lapse[kept],
-        responding,
-        noticed,
-        tuple("; ".join(reasons[i] + responding.reasons(row)) for row, i in enumerate(kept.tolist())),
-    )
+        random = at_chance & below & (of_others - 1.96 * np.sqrt(0.25 / total[named].sum()) > 0.5)
+    return _Accuracy(accuracy, low, high, of_others, random, opposite, power)
+
+
+SLIP_RATE, SLIP_LEVEL = 0.1, 0.05  # catch trials that attentive participants fail; level of the test for more than that
+
+
+def _failed_catch_trials(passed: np.ndarray, failed: np.ndarray) -> np.ndarray:
+    """(p,) bool: at least half of the catch trials failed, and more than somebody fails who slips in one of ten (an
+    exact binomial test, in which one of two is not significant)."""
+    p_slips = at_least(failed, passed + failed, np.full(len(failed), SLIP_RATE))
+    return (failed > 0) & (2 * failed >= passed + failed) & (p_slips <= SLIP_LEVEL)
 
 
 def _by_map(published: Published, names: tuple[str, ...] | list[str]) -> np.ndarray | None:
-    """(p, 6) sums over the answers of each participant by maps of others' answers, see `refits.embedding.PREDICTED`;
-    None where the embedding has none of somebody who gave enough answers."""
+    """(p, 6) sums over the answers of each participant by maps of others' answers (the columns are
+    `refits.embedding.PREDICTION_SUMS`); None if the embedding lacks them for a participant."""
     artifact = published.artifacts.get("embedding")
     if artifact is None or "worker_predicted" not in artifact.arrays or artifact.snapshot != published.snapshot.digest:
         return None
-    known = unpack_names(artifact.arrays["utf8"], artifact.arrays["offsets"])
-    of = dict(zip(known, np.asarray(artifact.arrays["worker_predicted"], float)))
-    found = np.array([of.get(name, np.zeros(6)) for name in names])
+    map_names = unpack_names(artifact.arrays["utf8"], artifact.arrays["offsets"])
+    sums_of = dict(zip(map_names, np.asarray(artifact.arrays["worker_predicted"], float)))
+    sums = np.array([sums_of.get(name, np.zeros(6)) for name in names])
     named = np.array([bool(name) for name in names], bool)
-    return found if (found[named, 0] > 0).all() else None
+    return sums if (sums[named, 0] > 0).all() else None
 
 
 def _against_map(
     by_map: np.ndarray, n: np.ndarray, tested: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float | None]:
-    """p-values of T against what others reach, and against 0; who cannot be distinguished from a coin; and `noticed`.
-    Comparisons of one response are not independent: variances are as many times larger as there are in one."""
-    from scipy.special import ndtr, ndtri  # not for everybody who looks at a state
+    """`(p-values of T against other participants, p-values of T against 0, whether T is compatible with 0 (95 %), mean
+    power)`; T is a participant's sum of log odds."""
+    # By a map of other participants' answers, each answer has log odds l, positive if it was predicted. For random
+    # answers, their sum T has mean 0 and variance sum l^2. For answers like those of other participants, its mean is c
+    # sum |l| tanh(|l| / 2), where c is the share of that mean which the others reach. So answers about which the map is
+    # certain have more weight. Comparisons of one response are dependent: variances are multiplied by their number.
+    from scipy.special import ndtr, ndtri  # imported here: most commands that look at a state do without
 
     answers, _, total, expected, variance, square = by_map.T
     with np.errstate(invalid="ignore", divide="ignore"):
-        more = np.where(n > 0, answers / n, 1.0)
-        of_others = np.clip((total.sum() - total) / (expected.sum() - expected), 0.0, 1.0)
-        # of others who reach a share c of what is expected, answers vary the more
-        spread = np.sqrt(more * np.maximum(square * (1 - of_others**2) + variance * of_others**2, 1e-12))
-        coin = np.sqrt(more * np.maximum(square, 1e-12))
-        mean = of_others * expected
+        comparisons_each = np.where(n > 0, answers / n, 1.0)
+        share_of_others = np.clip((total.sum() - total) / (expected.sum() - expected), 0.0, 1.0)
+        # the smaller the share c that others reach, the more their answers vary
+        spread = np.sqrt(
+            comparisons_each * np.maximum(square * (1 - share_of_others**2) + variance * share_of_others**2, 1e-12)
+        )
+        spread_at_chance = np.sqrt(comparisons_each * np.maximum(square, 1e-12))
+        mean = share_of_others * expected
         strictest = ndtri(1 - LEVEL / max(int(tested.sum()), 1))
-        power = ndtr(np.minimum(1.96, (mean - strictest * spread) / coin))
-    noticed = float(power[tested].mean()) if tested.any() else None
-    return ndtr((total - mean) / spread), ndtr(total / coin), total <= 1.96 * coin, noticed
+        power = ndtr(np.minimum(1.96, (mean - strictest * spread) / spread_at_chance))
+    power_mean = float(power[tested].mean()) if tested.any() else None
+    return ndtr((total - mean) / spread), ndtr(total / spread_at_chance), total <= 1.96 * spread_at_chance, power_mean
 
 
-def _noticed(n: np.ndarray, others: np.ndarray) -> float | None:
-    """The mean probability that a participant who only guesses is told from others, at the strictest corrected level.
-    Of n answers, so many as are too few for others, and not too many for a coin (see `checked`)."""
+def _mean_power(n: np.ndarray, accuracy_of_others: np.ndarray) -> float | None:
+    """The mean probability that a participant who only guesses is flagged, at the strictest corrected level; None if
+    nobody is tested. Their correct answers must be too few for the others, and their interval must contain chance."""
     if not len(n):
         return None
-    noticed = 0.0
-    for answers, share in zip(n.tolist(), others.tolist()):
+    total_power = 0.0
+    for answers, share in zip(n.tolist(), accuracy_of_others.tolist()):
         right = np.arange(answers + 1)
-        few = (_up_to(answers, share) <= LEVEL / len(n)) & (wilson(right / answers, np.array(float(answers)))[0] <= 0.5)
-        noticed += float(_up_to(answers, 0.5)[few].max(initial=0.0))
-    return noticed / len(n)
+        flagged = (_up_to(answers, share) <= LEVEL / len(n)) & (
+            wilson(right / answers, np.array(float(answers)))[0] <= 0.5
+        )
+        total_power += float(_up_to(answers, 0.5)[flagged].max(initial=0.0))
+    return total_power / len(n)
 
 
 def _up_to(n: int, share: float) -> np.ndarray:
@@ -197,37 +221,44 @@ def _up_to(n: int, share: float) -> np.ndarray:
     return np.minimum(np.cumsum(np.exp(np.nan_to_num(log, nan=0.0))), 1.0)
 
 
-def _right(published: Published, votes: dict[str, np.ndarray], people: int) -> tuple[np.ndarray, np.ndarray]:
-    """(p,) how many answers everybody else's similarities predict, and of how many comparisons; zeros where there are
-    too many votes to look at."""
+MAX_VOTE_ROWS = 4_000_000  # rows of votes above which answers are not predicted by AddS-3
+
+
+def _predicted_by_others(
+    published: Published, votes: dict[str, np.ndarray], n_participants: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """`(p,)` numbers of answers that are predicted by the similarities of all other participants, and of all answers;
+    zeros if there are too many votes. The similarities are AddS-3 of the others' answers, W - W_p (Perrot et al. 2020,
+    sec. 4): W is linear in the answers, so a participant is left out by a subtraction."""
     n, rows = len(published.snapshot.objects), len(votes["anchor"])
     if not rows or rows > MAX_VOTE_ROWS:
-        return np.zeros(people), np.zeros(people, np.int64)
-    anchor, lo, hi, who = (np.asarray(votes[each], np.int64) for each in ("anchor", "lo", "hi", "worker"))
-    n_lo, n_hi = (np.asarray(votes[each], np.int64) for each in ("n_lo", "n_hi"))
+        return np.zeros(n_participants), np.zeros(n_participants, np.int64)
+    anchor, lo, hi, participant = (np.asarray(votes[field], np.int64) for field in ("anchor", "lo", "hi", "worker"))
+    n_lo, n_hi = (np.asarray(votes[field], np.int64) for field in ("n_lo", "n_hi"))
     columns = triplet_columns(published.snapshot)
     pair = pair_of_entry(columns)
     net = net_vote(columns.n_lo, columns.n_hi).astype(np.int64)
-    everybody = pair_sums(columns.anchor, columns.lo[pair], columns.hi[pair], net, n)
-    # a participant's own sums: objects are numbered anew for each, so that pairs of two participants are never one
-    shift = who * n
-    own = pair_sums(anchor + shift, lo + shift, hi + shift, n_lo - n_hi, n * people)
+    all_sums = pair_sums(columns.anchor, columns.lo[pair], columns.hi[pair], net, n)
+    # a participant's own sums: objects have other numbers for each, so that two participants have no pair in common
+    shift = participant * n
+    own_sums = pair_sums(anchor + shift, lo + shift, hi + shift, n_lo - n_hi, n * n_participants)
 
-    def total(one: np.ndarray) -> np.ndarray:
-        code = np.minimum(anchor, one) * n + np.maximum(anchor, one)
-        at = np.minimum(np.searchsorted(everybody.pair, code), len(everybody.pair) - 1)
-        return np.where(everybody.pair[at] == code, everybody.w[at], 0)
+    def total(object: np.ndarray) -> np.ndarray:
+        code = np.minimum(anchor, object) * n + np.maximum(anchor, object)
+        index = np.minimum(np.searchsorted(all_sums.pair, code), len(all_sums.pair) - 1)
+        return np.where(all_sums.pair[index] == code, all_sums.w[index], 0)
 
-    margin = total(lo) - total(hi) - (own.w[own.near] - own.w[own.far])
+    margin = total(lo) - total(hi) - (own_sums.w[own_sums.near] - own_sums.w[own_sums.far])
     right = np.where(margin > 0, n_lo, np.where(margin < 0, n_hi, 0.5 * (n_lo + n_hi)))
-    return np.bincount(who, right, people), np.bincount(who, n_lo + n_hi, people).astype(np.int64)
+    answers = np.bincount(participant, n_lo + n_hi, n_participants).astype(np.int64)
+    return np.bincount(participant, right, n_participants), answers
 
 
 def _lapse(published: Published, names: tuple[str, ...] | list[str]) -> np.ndarray:
-    """(p,) lapse rates of the embedding, NaN where it knows none."""
+    """(p,) lapse rates of the embedding, NaN if it has none."""
     artifact = published.artifacts.get("embedding")
     arrays = artifact.arrays if artifact is not None else {}
     if not len(arrays.get("worker_lapse", ())):
         return np.full(len(names), np.nan)
-    of = dict(zip(unpack_names(arrays["utf8"], arrays["offsets"]), np.asarray(arrays["worker_lapse"], float)))
-    return np.array([of.get(name, np.nan) for name in names])
+    lapse_of = dict(zip(unpack_names(arrays["utf8"], arrays["offsets"]), np.asarray(arrays["worker_lapse"], float)))
+    return np.array([lapse_of.get(name, np.nan) for name in names])

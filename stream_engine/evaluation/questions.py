@@ -1,10 +1,7 @@
-"""A question: which of two objects is nearer to an anchor, or which of two pairs is more alike.
+"""Questions in rows of a table: which of two objects is nearer to an anchor, or which of two pairs is more alike.
 
-Its fields are `anchor`, `left`, `right`, or two pairs, `near` and `far` of two names each (also `near_i` ... `far_j`).
-An event asks too, whatever was answered: a triplet and a pick of two one question (`near`, or the first of `shown`, is
-the first); a pick or a ranking of m objects one for each of their C(m, 2) pairs, in their order; an odd-one-out and a
-most-central of a, b, c three: b or c nearer to a, a or c to b, a or b to c. Fields stand where the options of events
-(`--columns`, `--type`) say, and names are read by the same rule as those of events.
+The fields are `anchor`, `left`, `right`, or those of an event, as the options of events (`--columns`, `--type`) name
+them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,28 +19,38 @@ from stream_engine.formats.options import EventOptions, UnusableOptions
 Four = tuple[str, str, str, str]  # i, j, k, l: is d(i, j) < d(k, l)?
 SIDES = ("left", "right")
 PAIRS = ("near_i", "near_j", "far_i", "far_j")
-ASKED = ("asked_anchor", "asked_left", "asked_right")  # fields that say which of several questions of a row this is
+QUESTION_COLUMNS = (
+    "asked_anchor",
+    "asked_left",
+    "asked_right",
+)  # fields that say which of several questions of a row this is
 NOTHING: Four = ("", "", "", "")  # the question of a row that asks none: no model knows it
 _TRIADS = {name for name, shapes in SHAPES.items() if shapes[0].name == "objects"}
 
 
 class BadQuestion(UnusableOptions):
-    """A question that cannot be asked; the message is one line: where, what, got, expected."""
+    """A row that is no question; the message is one line: where, what, got, expected."""
 
 
 class QuestionTable(NamedTuple):
-    """What is asked, in the order of the input; `rows` and `names` go together."""
+    """Questions in the order of the input; `rows` and `names` are parallel."""
 
-    rows: list[dict[str, Any]]  # the fields as they were given; a row that asks several stands there as often
+    rows: list[dict[str, Any]]  # the fields of the row; a row with several questions is repeated
     names: list[Four]
-    note: str = ""  # one line about rows that ask nothing, where there are some
+    note: str = ""  # one line about rows without a question, if there are any
 
 
 class QuestionReader:
-    """Reads rows by the options of events; then `questions`."""
+    """Reads rows by the options of events: `add` each row, then `questions`.
+
+    An event asks questions too, whatever was answered: a triplet and a pick of two ask one (`near`, or the first of
+    `shown`, is i's partner); a pick or a ranking of m objects one for each of their C(m, 2) pairs, in their order; an
+    odd-one-out and a most-central of a, b, c three: b or c nearer to a, a or c to b, a or b to c. Two pairs are `near`
+    and `far` of two names each (also `near_i` ... `far_j`).
+    """
 
     def __init__(self, options: EventOptions, text: bool = False):
-        """`text`: every cell is text, lists are joined by `|`. Raises `UnusableOptions` for options that fit nothing.
+        """`text`: every cell is text, and lists are joined by `|`. Raises `UnusableOptions` for contradictory options.
 
         >>> fields = {"anchor": ("probe",), "shown": ("a", "b"), "chosen": ("said",)}
         >>> asking = QuestionReader(EventOptions("pick", fields))
@@ -56,45 +63,46 @@ class QuestionReader:
         self.options, self.text = options, text
         self._rows: list[dict[str, Any]] = []
         self._names: list[Four] = []
-        self._asked = self._bad = 0
-        self._first_bad = ""
+        self._n_questions = self._n_refused = 0
+        self._first_refusal = ""
 
     def add(self, row: Mapping[str, Any], where: str) -> None:
-        """A row: its questions, or that it has none. Rows that `where` of the options leaves out are excluded."""
+        """Add the questions of a row, or note that it has none. Rows are filtered by `where` of the options."""
         if not isinstance(row, Mapping):
             self.refuse(f"got {str(row)[:40]}, expected an object with anchor, left, right", where)
             return
-        if not all(_kept(filter_of(key, wanted), row) for key, wanted in self.options.where.items()):
+        if not all(_passes_filter(filter_of(key, condition), row) for key, condition in self.options.where.items()):
             return
         inner = paths_of([name for names in self.options.columns.values() for name in names], list(row))
         try:
-            asked = self._questions_of(
-                {**row, **{name: inside(row[at]).get(rest) for name, (at, rest) in inner.items()}}
+            questions = self._questions_of(
+                {**row, **{name: inside(row[column]).get(inner_path) for name, (column, inner_path) in inner.items()}}
             )
         except BadQuestion as error:
             self.refuse(str(error), where)
-            asked = [NOTHING]
+            questions = [NOTHING]
         else:
-            self._asked += 1
-        for i, j, k, l in asked:
-            told = dict(zip(ASKED, (i, j, l))) if len(asked) > 1 else {}
-            self._rows.append({**row, **told})
+            self._n_questions += 1
+        for i, j, k, l in questions:
+            which = dict(zip(QUESTION_COLUMNS, (i, j, l))) if len(questions) > 1 else {}
+            self._rows.append({**row, **which})
             self._names.append((i, j, k, l))
 
     def refuse(self, message: str, where: str) -> None:
-        """Note something that is no question."""
-        self._bad += 1
-        self._first_bad = self._first_bad or f"{where}: {message}"
+        """Note a row that is no question."""
+        self._n_refused += 1
+        self._first_refusal = self._first_refusal or f"{where}: {message}"
 
     def questions(self) -> QuestionTable:
-        """All of them. Raises `BadQuestion` where half of the rows or more ask nothing, with the first of these."""
-        if self._bad and self._bad >= self._asked:
-            raise BadQuestion(self._first_bad)
-        note = f"{self._bad:,} of {self._bad + self._asked:,} rows are not questions; the first, {self._first_bad}"
-        return QuestionTable(self._rows, self._names, note if self._bad else "")
+        """All questions. Raises the first `BadQuestion` if half of the rows or more are no questions."""
+        if self._n_refused and self._n_refused >= self._n_questions:
+            raise BadQuestion(self._first_refusal)
+        n_rows = self._n_refused + self._n_questions
+        note = f"{self._n_refused:,} of {n_rows:,} rows are not questions; the first, {self._first_refusal}"
+        return QuestionTable(self._rows, self._names, note if self._n_refused else "")
 
     def _questions_of(self, row: Mapping[str, Any]) -> list[Four]:
-        """Is d(i, j) < d(k, l)? Raises `BadQuestion`."""
+        """The questions d(i, j) < d(k, l) of a row. Raises `BadQuestion`."""
         kind = self.options.type or self._cell(row, "type")
         if kind is not None and kind not in SHAPES:
             raise BadQuestion(f"type: got {kind!r}, expected one of {', '.join(READABLE_TYPES)}")
@@ -106,17 +114,19 @@ class QuestionReader:
         if not self._has(row, "anchor") or kind == "quadruplet":
             return [self._two_pairs(row)]
         anchor = self._name(row, "anchor")
-        several = next((field for field in ("shown", "ranked") if self._has(row, field)), None)
-        if several:
-            names = _distinct(several, self._list(row, several, None))
+        list_field = next((field for field in ("shown", "ranked") if self._has(row, field)), None)
+        if list_field:
+            names = _distinct(list_field, self._list(row, list_field, None))
             if anchor in names:
-                raise BadQuestion(f"{several}: got the anchor {anchor!r} among them, expected other objects")
-            return [(anchor, one, anchor, other) for one, other in combinations(names, 2)]
+                raise BadQuestion(f"{list_field}: got the anchor {anchor!r} among them, expected other objects")
+            return [(anchor, first_name, anchor, second_name) for first_name, second_name in combinations(names, 2)]
         first, second = SIDES if self._is_named(row, SIDES) else ("near", "far")
-        one, other = self._name(row, first), self._name(row, second)
-        if len({anchor, one, other}) < 3:
-            raise BadQuestion(f"got anchor {anchor!r}, {first} {one!r}, {second} {other!r}; expected three objects")
-        return [(anchor, one, anchor, other)]
+        first_name, second_name = self._name(row, first), self._name(row, second)
+        if len({anchor, first_name, second_name}) < 3:
+            raise BadQuestion(
+                f"got anchor {anchor!r}, {first} {first_name!r}, {second} {second_name!r}; expected three objects"
+            )
+        return [(anchor, first_name, anchor, second_name)]
 
     def _two_pairs(self, row: Mapping[str, Any]) -> Four:
         if all(self._has(row, field) for field in PAIRS):
@@ -144,7 +154,7 @@ class QuestionReader:
     def _without_anchor(self, row: Mapping[str, Any]) -> bool:
         """Whether a row is a triplet whose anchor has no value: near and far are single names."""
         sides = [row.get(self._inputs(field)[0]) for field in ("near", "far")]
-        single = not any(isinstance(each, list) or LIST_SEPARATOR in str(each) for each in sides)
+        single = not any(isinstance(side, list) or LIST_SEPARATOR in str(side) for side in sides)
         return single and any(name in row for name in self._inputs("anchor"))
 
     def _is_named(self, row: Mapping[str, Any], sides: Sequence[str]) -> bool:
@@ -161,7 +171,7 @@ class QuestionReader:
         return any(row.get(name) not in (None, "") for name in self._inputs(field))
 
     def _cell(self, row: Mapping[str, Any], field: str) -> Any:
-        """None of an empty one, too."""
+        """The value of a field; None also for an empty one."""
         value = row.get(self._inputs(field)[0])
         return None if value == "" else value
 
@@ -171,7 +181,7 @@ class QuestionReader:
         parts = items_of(value, self.options.separator) if isinstance(value, str) else value
         if not isinstance(parts, list) or (len(parts) < 2 if size is None else len(parts) != size):
             raise BadQuestion(f"{field}: got {_short(value)}, expected {size or 'two or more'} names")
-        return [self._checked(field, each) for each in parts]
+        return [self._checked(field, part) for part in parts]
 
     def _name(self, row: Mapping[str, Any], field: str) -> str:
         if (value := self._cell(row, field)) is None:
@@ -191,7 +201,7 @@ def _distinct(field: str, names: list[str]) -> list[str]:
     return names
 
 
-def _kept(filter: Filter, row: Mapping[str, Any]) -> bool:
+def _passes_filter(filter: Filter, row: Mapping[str, Any]) -> bool:
     value = row.get(filter.source)
     absent = np.bool_(is_absent(value, text=True))
     number = number_of(value, text=True)

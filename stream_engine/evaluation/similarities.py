@@ -1,9 +1,5 @@
-"""Predictors that compare two entries of a similarity S: the margin is S[near pair] - S[far pair].
-
-Compiled: margins of many comparisons over a similarity, and the exact tally of a whole block.
-
-The majority of the earlier answers to the same question: the ceiling of every similarity, where questions repeat.
-"""
+"""Predictors by the entries of a similarity matrix S, whose margin is S[near pair] - S[far pair]; and by
+repetitions."""
 
 import numpy as np
 
@@ -26,7 +22,7 @@ def differences(similarity: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 @njit(cache=True, nogil=True)
 def tally(similarity, triplets):
-    """(tested, correct, undecided) over (m, 3) triplets whose objects all have a row in S, of any kind of numbers."""
+    """(tested, correct, undecided) over the (m, 3) triplets whose objects all have a row in S, of any dtype."""
     n, tested, correct, undecided = np.uint32(len(similarity)), 0, 0, 0
     for t in range(len(triplets)):
         a, b, c = np.uint32(triplets[t, 0]), np.uint32(triplets[t, 1]), np.uint32(triplets[t, 2])
@@ -38,32 +34,31 @@ def tally(similarity, triplets):
     return tested, correct, undecided
 
 
-KERNEL_OBJECTS, KERNEL_KEYS = 1000, 5_000_000  # above either k1 and k2 are not made for predicting
-_SAMPLE = 4096  # random pairs of entries by which the scale is set
-
-
 def by_similarity(similarity: np.ndarray) -> Predictor:
-    """Of an (n, n) similarity.
+    """The predictor by an (n, n) similarity matrix.
 
     >>> p = by_similarity(np.array([[0, 2, 1], [2, 0, 1], [1, 1, 0.]]))
     >>> p.margins(np.array([[0, 1, 0, 2], [2, 0, 2, 1], [0, 1, 0, 3]])).tolist()
     [1.0, 0.0, nan]
     """
-    held = read_only(similarity, np.float64)
-    return Predictor(lambda rows: differences(held, read_only(rows, np.int32)), _scale(similarity))
+    matrix = read_only(similarity, np.float64)
+    return Predictor(lambda rows: differences(matrix, read_only(rows, np.int32)), _scale(similarity))
+
+
+_SCALE_SAMPLE = 4096  # random pairs of entries that the scale is estimated from
 
 
 def _scale(similarity: np.ndarray) -> float:
-    """Root mean square of the differences between random entries of a row; 1 where there are none."""
+    """Root mean square of the differences between random entries of a row; 1 if all are equal."""
     n = len(similarity)
-    a, b, c = np.random.default_rng(0).integers(max(n, 1), size=(3, _SAMPLE if n else 0))
-    apart = (a != b) & (a != c) & (b != c)
-    differences = (similarity[a, b] - similarity[a, c])[apart].astype(float)
+    a, b, c = np.random.default_rng(0).integers(max(n, 1), size=(3, _SCALE_SAMPLE if n else 0))
+    distinct = (a != b) & (a != c) & (b != c)
+    differences = (similarity[a, b] - similarity[a, c])[distinct].astype(float)
     return float(np.sqrt(np.mean(differences**2))) or 1.0 if len(differences) else 1.0
 
 
-def only(predictor: Predictor, triplets: bool) -> Predictor:
-    """The same for triplets alone, or for comparisons of four objects alone."""
+def restricted(predictor: Predictor, triplets: bool) -> Predictor:
+    """The predictor for triplets alone, or for comparisons of four objects alone; NaN for the others."""
 
     def margins(rows: np.ndarray) -> np.ndarray:
         margin = predictor.margins(rows)
@@ -73,9 +68,9 @@ def only(predictor: Predictor, triplets: bool) -> Predictor:
     return Predictor(margins, predictor.scale)
 
 
-def matrix(snapshot: Snapshot, accumulator: str) -> np.ndarray | None:
-    """AddS as (n, n) float64 (whole numbers, exact up to 2^53), or None when it is not kept, tells nothing yet, or has
-    too many objects."""
+def dense_adds(snapshot: Snapshot, accumulator: str) -> np.ndarray | None:
+    """AddS as (n, n) float64 (whole numbers, exact up to 2^53); None if it is not kept, or has too few or too many
+    objects."""
     state, n = snapshot.section(accumulator), len(snapshot.objects)
     if not state or not 3 <= n <= DENSE_LIMIT:
         return None
@@ -83,19 +78,19 @@ def matrix(snapshot: Snapshot, accumulator: str) -> np.ndarray | None:
 
 
 def adds3(published: Published) -> Predictor | None:
-    """AddS-3, of triplets."""
-    w = matrix(published.snapshot, "adds3")
-    return None if w is None else only(by_similarity(w), triplets=True)
+    """AddS-3, for triplets."""
+    w = dense_adds(published.snapshot, "adds3")
+    return None if w is None else restricted(by_similarity(w), triplets=True)
 
 
 def adds4(published: Published) -> Predictor | None:
-    """AddS-4, of comparisons of four objects: of triplets it expects what AddS-3 does, unless quadruplets came too."""
-    w = matrix(published.snapshot, "adds4") if published.snapshot.counters["quadruplets"] else None
-    return None if w is None else only(by_similarity(w), triplets=False)
+    """AddS-4, for comparisons of four objects; None before the first of them, as it then equals AddS-3."""
+    w = dense_adds(published.snapshot, "adds4") if published.snapshot.counters["quadruplets"] else None
+    return None if w is None else restricted(by_similarity(w), triplets=False)
 
 
 def k1(published: Published) -> Predictor | None:
-    """k1 (Kleindessner & von Luxburg 2017): more alike is nearer."""
+    """k1 (Kleindessner & von Luxburg 2017)."""
     return _kernel(published, kernels.k1)
 
 
@@ -104,16 +99,19 @@ def k2(published: Published) -> Predictor | None:
     return _kernel(published, kernels.k2)
 
 
+MAX_KERNEL_OBJECTS, MAX_KERNEL_KEYS = 1000, 5_000_000  # above either, k1 and k2 are not computed for predictors
+
+
 def _kernel(published: Published, kernel) -> Predictor | None:
     columns = triplet_columns(published.snapshot)
-    if not 0 < len(columns.anchor) <= KERNEL_KEYS or columns.n_objects > KERNEL_OBJECTS:
+    if not 0 < len(columns.anchor) <= MAX_KERNEL_KEYS or columns.n_objects > MAX_KERNEL_OBJECTS:
         return None
     return by_similarity(kernel(columns))
 
 
 def repeats(published: Published) -> Predictor | None:
-    """log (n_near + 1) / (n_far + 1) for a triplet whose key was counted; NaN for one that was never asked. O(log K)
-    each."""
+    """By earlier answers to the same question: log (n_near + 1) / (n_far + 1) for a triplet that has some, else NaN.
+    The ceiling of every similarity, where questions repeat. O(log K) each."""
     columns = triplet_columns(published.snapshot)
     if not len(columns.anchor):
         return None
@@ -121,16 +119,16 @@ def repeats(published: Published) -> Predictor | None:
     start, anchors = read_only(columns.start, np.int64), read_only(columns.anchor, np.int32)
 
     def margins(rows: np.ndarray) -> np.ndarray:
-        three = rows[:, 0] == rows[:, 2]
-        anchor, near, far = rows[three][:, [0, 1, 3]].T
-        asked = (read_only(ids, np.int64) for ids in (anchor, np.minimum(near, far), np.maximum(near, far)))
-        entry = entries(lo, hi, start, anchors, *asked)
-        seen = entry >= 0
-        votes = np.log((columns.n_lo[entry[seen]] + 1.0) / (columns.n_hi[entry[seen]] + 1.0))
+        is_triplet = rows[:, 0] == rows[:, 2]
+        anchor, near, far = rows[is_triplet][:, [0, 1, 3]].T
+        key = (read_only(ids, np.int64) for ids in (anchor, np.minimum(near, far), np.maximum(near, far)))
+        entry = entries(lo, hi, start, anchors, *key)
+        counted = entry >= 0
+        votes = np.log((columns.n_lo[entry[counted]] + 1.0) / (columns.n_hi[entry[counted]] + 1.0))
         of_triplet = np.full(len(entry), np.nan)
-        of_triplet[seen] = np.where(near[seen] < far[seen], votes, -votes)
+        of_triplet[counted] = np.where(near[counted] < far[counted], votes, -votes)
         margin = np.full(len(rows), np.nan)
-        margin[three] = of_triplet
+        margin[is_triplet] = of_triplet
         return margin
 
     return Predictor(margins)
@@ -138,7 +136,7 @@ def repeats(published: Published) -> Predictor | None:
 
 @njit(cache=True, nogil=True)
 def entries(lo, hi, start, anchor, of_anchor, of_lo, of_hi):
-    """(m,) int64: the entry of each key in columns sorted by (lo, hi) and then anchor, -1 where it is not there."""
+    """(m,) int64: the entry of each key in columns sorted by (lo, hi) and then anchor, -1 if it is not there."""
     entry = np.full(len(of_anchor), -1, np.int64)
     for q in range(len(of_anchor)):
         left, right = 0, len(lo)

@@ -1,8 +1,6 @@
-"""A subset of a snapshot's objects: which ones, the snapshot restricted to them, and whom two sets of ids have in
-common.
+"""A subset of a snapshot's objects: which ones, and the snapshot restricted to them.
 
-The ids of a subset increase, so counts keep their order and a refit of a subset runs as if there had never been other
-objects. Everything is O(keys + objects): nothing here has a row and a column for each object.
+Ids of a subset increase, so a refit of it runs as if there were no other objects. Nothing here costs O(n^2).
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,14 +18,13 @@ class UnknownObjects(ValueError):
 
 
 class Subset(NamedTuple):
-    """Some objects of a snapshot, and the snapshot restricted to them, as if they were all there is: object i is
-    ids[i]."""
+    """Some objects of a snapshot, and the snapshot restricted to them, in which object i is ids[i]."""
 
     ids: np.ndarray  # (n',) int64, increasing
     snapshot: Snapshot
 
     def all_of(self, whole: Snapshot) -> str:
-        """Words for a message that say which share of the objects this is; none when it is all of them.
+        """Words for a message about the size of the subset; "" if it has all objects.
 
         >>> whole = Snapshot(1, {}, ("a", "b", "c"), {}, {}, {}, {})
         >>> Subset(np.array([2]), whole).all_of(whole)
@@ -48,9 +45,9 @@ def restrict(snapshot: Snapshot, objects: int | Sequence[str] | None, quadruplet
     arrays = {f"triplet_counts/{key}": array for key, array in state_of_columns(columns).items()}
     if quadruplets and (counts := snapshot.section("quadruplet_counts")):
         rows = np.stack([new_id[counts[key]] for key in "ijkl"], axis=1).astype(np.int32)
-        kept = (rows >= 0).all(axis=1)
-        arrays |= {f"quadruplet_counts/{key}": rows[kept, column] for column, key in enumerate("ijkl")}
-        arrays |= {f"quadruplet_counts/{key}": counts[key][kept] for key in ("n_lo", "n_hi")}
+        is_inside = (rows >= 0).all(axis=1)
+        arrays |= {f"quadruplet_counts/{key}": rows[is_inside, column] for column, key in enumerate("ijkl")}
+        arrays |= {f"quadruplet_counts/{key}": counts[key][is_inside] for key in ("n_lo", "n_hi")}
     names = tuple(snapshot.objects[i] for i in ids.tolist())
     return Subset(ids, snapshot._replace(objects=names, arrays=arrays))
 
@@ -65,17 +62,17 @@ def ids_of(snapshot: Snapshot, objects: int | Sequence[str], quadruplets: bool =
     return np.sort(first[count[first] > 0])
 
 
-def ids_of_names(names: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
+def ids_of_names(names: Sequence[str], names_wanted: Sequence[str]) -> np.ndarray:
     """Ids of the names that are wanted, increasing, each once. Raises `UnknownObjects`. O(n).
 
     >>> ids_of_names(("a", "b", "c"), ("c", "a", "c")).tolist()
     [0, 2]
     """
-    asked = set(wanted)
-    id_of = {name: i for i, name in enumerate(names) if name in asked}
-    if unknown := [name for name in wanted if name not in id_of]:
+    names_set = set(names_wanted)
+    id_of = {name: i for i, name in enumerate(names) if name in names_set}
+    if unknown := [name for name in names_wanted if name not in id_of]:
         raise UnknownObjects(
-            f"objects: {len(unknown)} of {len(wanted)} names have no comparison; the first is {unknown[0]!r}"
+            f"objects: {len(unknown)} of {len(names_wanted)} names have no comparison; the first is {unknown[0]!r}"
         )
     return np.array(sorted(id_of.values()), np.int64)
 
@@ -125,8 +122,8 @@ def renumbering(ids: np.ndarray, n: int) -> np.ndarray:
 
 
 def restrict_columns(columns: Columns, pair: np.ndarray, anchor: np.ndarray) -> Columns:
-    """The keys whose lo and hi have a new id >= 0 in `pair` (n,) and whose anchor has one in `anchor` (n,), under these
-    new ids, which increase with the old. `n_objects` stays. Nothing else is copied. O(P + kept pairs' keys).
+    """The keys whose lo and hi have a new id >= 0 in `pair` (n,) and whose anchor has one in `anchor` (n,), with these
+    new ids, which increase with the old ones. `n_objects` stays. O(P + keys of the remaining pairs).
 
     >>> from stream_engine.data.triplet_columns import columns_from_triplets
     >>> columns = columns_from_triplets(np.array([[0, 1, 2], [3, 1, 2], [0, 2, 3]]), 4)
@@ -137,17 +134,17 @@ def restrict_columns(columns: Columns, pair: np.ndarray, anchor: np.ndarray) -> 
     pair, anchor = read_only(pair, np.int32), read_only(anchor, np.int32)
     lo, hi, old_start, old_anchor, n_lo, n_hi = _read_only(columns)
     count = np.zeros(len(lo), np.int64)
-    _survey(lo, hi, old_start, old_anchor, pair, anchor, count)
-    kept = np.flatnonzero(count)
-    start = np.append(0, np.cumsum(count[kept])).astype(np.int64)
+    _count_kept(lo, hi, old_start, old_anchor, pair, anchor, count)
+    kept_pairs = np.flatnonzero(count)
+    start = np.append(0, np.cumsum(count[kept_pairs])).astype(np.int64)
     new_anchor, new_lo, new_hi = (np.empty(start[-1], dtype) for dtype in (np.int32, n_lo.dtype, n_hi.dtype))
-    _fill(kept, old_start, old_anchor, n_lo, n_hi, anchor, new_anchor, new_lo, new_hi)
+    _fill(kept_pairs, old_start, old_anchor, n_lo, n_hi, anchor, new_anchor, new_lo, new_hi)
     n_lo, n_hi = canonical_counts(new_lo, new_hi)
-    return Columns(pair[lo[kept]], pair[hi[kept]], start, new_anchor, n_lo, n_hi, columns.n_objects)
+    return Columns(pair[lo[kept_pairs]], pair[hi[kept_pairs]], start, new_anchor, n_lo, n_hi, columns.n_objects)
 
 
 @njit(cache=True, nogil=True)
-def _survey(lo, hi, start, anchor, pair_number, anchor_number, count):
+def _count_kept(lo, hi, start, anchor, pair_number, anchor_number, count):
     for p in range(len(lo)):
         if pair_number[lo[p]] >= 0 and pair_number[hi[p]] >= 0:
             for e in range(start[p], start[p + 1]):
@@ -155,24 +152,24 @@ def _survey(lo, hi, start, anchor, pair_number, anchor_number, count):
 
 
 @njit(cache=True, nogil=True)
-def _fill(kept, start, anchor, n_lo, n_hi, anchor_number, to_anchor, to_lo, to_hi):
+def _fill(kept_pairs, start, anchor, n_lo, n_hi, anchor_number, to_anchor, to_lo, to_hi):
     filled = 0
-    for p in kept:
+    for p in kept_pairs:
         for e in range(start[p], start[p + 1]):
             if anchor_number[anchor[e]] >= 0:
                 to_anchor[filled], to_lo[filled], to_hi[filled] = anchor_number[anchor[e]], n_lo[e], n_hi[e]
                 filled += 1
 
 
-def common(one: np.ndarray, two: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where the ids that both have stand in each (both increasing): one[a] == two[b] for the results a, b.
+def common_positions(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`(a, b)`: the positions of the common ids in two increasing arrays, first[a] == second[b].
 
-    >>> [places.tolist() for places in common(np.array([1, 4, 6]), np.array([0, 4, 6, 9]))]
+    >>> [positions.tolist() for positions in common_positions(np.array([1, 4, 6]), np.array([0, 4, 6, 9]))]
     [[1, 2], [1, 2]]
     """
-    return np.intersect1d(one, two, assume_unique=True, return_indices=True)[1:]
+    return np.intersect1d(first, second, assume_unique=True, return_indices=True)[1:]
 
 
 def learned_ids(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Ids of the objects that K and K0 of an artifact are over: its `ids`, or else the first ones."""
+    """Ids of the objects of an artifact's K and K0: its `ids`, or else the first ones."""
     return np.asarray(arrays["ids"]) if "ids" in arrays else np.arange(len(arrays["K"]))

@@ -1,17 +1,8 @@
-"""How reliable each worker is, from what all of them answered, and statistics in which that counts.
+"""Reliability of participants (workers) by one-coin Dawid & Skene (1979) with a predictor as prior, and weighted
+counts.
 
-The model is one coin a worker (Dawid & Skene 1979, with one error rate): a question is a key (anchor, {lo, hi}), its
-true direction is hidden, and worker w answers it with probability r_w. EM alternates
-
-    P(lo is nearer) = sigmoid(prior + sum over votes of +-log(r_w / (1 - r_w)))
-    r_w = (a + expected right answers) / (a + b + answers)
-
-Where questions are hardly ever repeated, votes alone say nothing about anybody. So the prior of a question comes from a
-predictor that learned from other workers alone (Raykar et al. 2010 learn classifier and reliabilities together):
-workers fall into folds by a hash of their names, the low-rank AddS-3 of the other folds' votes, weighted by their
-reliability, gives a margin, and one slope, part of the same EM, turns margins into log-odds. O(votes) a step;
-eigenvectors once a round and fold. How well the predictor agrees with votes chooses its rank; what is told of it is how
-well it agrees with workers whom neither rank nor weights ever heard (`of_unheard`).
+A question is a key (anchor, {lo, hi}), its true direction is hidden, and participant w answers it correctly with
+probability r_w. The cost is O(votes) a step of EM, and eigenvectors once a round and fold.
 """
 
 from collections.abc import Sequence
@@ -32,13 +23,9 @@ from stream_engine.evaluation.hash_split import name_hashes, object_folds
 from stream_engine.evaluation.held_out import Figures, figures
 from stream_engine.state.snapshot import Snapshot
 
-RANKS = (1, 2, 3, 5, 8)
-REPORTED = 5  # a fifth of the workers is reported on
-LIMIT = 0.99  # no worker is believed to be better, or worse, than that
-
 
 class ParticipantVotes(NamedTuple):
-    """Rows (key, worker) with how often the worker answered lo and hi; keys (lo, hi, anchor) in order."""
+    """Rows (key, participant) with the numbers of answers lo and hi; keys (lo, hi, anchor) in order."""
 
     keys: np.ndarray  # (K, 3) int32
     key: np.ndarray  # (V,) int64 into keys
@@ -50,47 +37,49 @@ class ParticipantVotes(NamedTuple):
 
 
 class Records(NamedTuple):
-    """One row a worker, counted from the votes alone."""
+    """One row a participant, counted from the votes alone."""
 
     comparisons: np.ndarray  # (w,) int64
     agreed: np.ndarray  # (w,) int64: with the sign of the others' net vote on the same key
-    disagreed: np.ndarray  # (w,) int64; where the others are absent or tied, neither
-    repeats: np.ndarray  # (w,) int64: answers to a question that this worker had answered before
-    contradictions: np.ndarray  # (w,) int64: the smaller of the worker's own two counts, summed over keys
+    disagreed: np.ndarray  # (w,) int64; where the others are absent or tied, an answer is in neither
+    repeats: np.ndarray  # (w,) int64: answers to a question that the participant had answered before
+    contradictions: np.ndarray  # (w,) int64: the smaller of the participant's own two counts, summed over keys
 
 
 class Reliability(NamedTuple):
-    """What EM found."""
+    """The estimates of EM."""
 
-    accuracy: np.ndarray  # (w,) r_w: the estimated probability of a right answer
-    posterior: np.ndarray  # (V,) P(lo is nearer) of each vote's key, its prior made without the worker's fold
-    slope: float  # log-odds per standard deviation of the predictor's margin; 0 without predictor
-    predicted: float | None  # how often the margin, made without the worker's fold, agreed with the votes: it chose
-    rank: int
+    accuracy: np.ndarray  # (w,) r_w: the estimated probability of a correct answer
+    posterior: np.ndarray  # (V,) P(lo is nearer) of each vote's key, whose prior is made without the participant's fold
+    slope: float  # log-odds per standard deviation of the predictor's margin; 0 without a predictor
+    predicted: float | None  # share of votes that agree with the margin made without their fold; it selected the rank
+    rank: int  # of the predictor; 0: none
     iterations: int
 
 
 def votes_of(snapshot: Snapshot) -> ParticipantVotes:
-    """The votes of a snapshot that keeps `worker_votes`, those of nobody in particular among them, by the name "";
-    empty when it has none. Raises `Corrupt` where they hold more answers than were counted. O(keys log keys)."""
-    kept = snapshot.section("worker_votes")
-    if not kept:
-        none = np.empty(0, np.int64)
+    """The votes of a snapshot that keeps `worker_votes`; those without a participant have the name "". Empty if there
+    are none. Raises `Corrupt` if they contain more answers than were counted. O(keys log keys)."""
+    section = snapshot.section("worker_votes")
+    if not section:
+        empty = np.empty(0, np.int64)
         return ParticipantVotes(
-            np.empty((0, 3), np.int32), none, none.astype(np.int32), none, none, (), len(snapshot.objects)
+            np.empty((0, 3), np.int32), empty, empty.astype(np.int32), empty, empty, (), len(snapshot.objects)
         )
-    names = names_of(kept)
-    lo, hi, anchor, worker, n_lo, n_hi = (kept[name] for name in (*TRIPLET, "worker", *COUNTS))
+    names = names_of(section)
+    lo, hi, anchor, worker, n_lo, n_hi = (section[name] for name in (*TRIPLET, "worker", *COUNTS))
     if names and names[0] == "" and (counts := snapshot.section("triplet_counts")):
         named = worker > 0
         try:
-            nobodys = minus(triplet_rows(counts), TRIPLET, {name: kept[name][named] for name in (*TRIPLET, *COUNTS)})
+            unnamed_votes = minus(
+                triplet_rows(counts), TRIPLET, {name: section[name][named] for name in (*TRIPLET, *COUNTS)}
+            )
         except CannotForget as error:
             raise Corrupt(f"triplet_counts {error}") from None
-        who = np.concatenate([np.zeros(len(nobodys["lo"]), np.int32), worker[named]])
-        columns = [np.concatenate([nobodys[name], kept[name][named]]) for name in (*TRIPLET, *COUNTS)]
-        order = np.lexsort((who, *columns[2::-1]))
-        worker, (lo, hi, anchor, n_lo, n_hi) = who[order], (column[order] for column in columns)
+        workers = np.concatenate([np.zeros(len(unnamed_votes["lo"]), np.int32), worker[named]])
+        columns = [np.concatenate([unnamed_votes[name], section[name][named]]) for name in (*TRIPLET, *COUNTS)]
+        order = np.lexsort((workers, *columns[2::-1]))
+        worker, (lo, hi, anchor, n_lo, n_hi) = workers[order], (column[order] for column in columns)
     rows = np.stack([lo, hi, anchor], axis=1)
     first = first_of_equal(*rows.T)
     key = np.cumsum(first) - 1
@@ -100,21 +89,25 @@ def votes_of(snapshot: Snapshot) -> ParticipantVotes:
 
 
 def records(votes: ParticipantVotes) -> Records:
-    """Leave-one-out agreement and self-contradiction. Exact integers, O(votes).
+    """Agreement with the other participants, and contradictions of one's own answers. Exact integers, O(votes).
 
-    A worker who answered lo n_lo times agrees n_lo times when the others' net vote is for lo; own votes never count.
+    A participant who answered lo n_lo times agrees n_lo times if the net vote of the others is for lo.
     """
-    workers, own = len(votes.names), net_vote(votes.n_lo, votes.n_hi)
-    others = _by_key(votes, own)[votes.key] - own
+    workers, net = len(votes.names), net_vote(votes.n_lo, votes.n_hi)
+    net_of_others = _by_key(votes, net)[votes.key] - net
     answers = votes.n_lo + votes.n_hi
-    agreed = np.where(others > 0, votes.n_lo, np.where(others < 0, votes.n_hi, 0))
-    decided = np.where(others != 0, answers, 0)
+    agreed = np.where(net_of_others > 0, votes.n_lo, np.where(net_of_others < 0, votes.n_hi, 0))
+    decided = np.where(net_of_others != 0, answers, 0)
     count = [answers, agreed, decided - agreed, answers - 1, np.minimum(votes.n_lo, votes.n_hi)]
     return Records(*(np.bincount(votes.worker, column, workers).astype(np.int64) for column in count))
 
 
 def _by_key(votes: ParticipantVotes, values: np.ndarray) -> np.ndarray:
     return np.bincount(votes.key, values, len(votes.keys))
+
+
+RANKS = (1, 2, 3, 5, 8)
+MAX_ACCURACY = 0.99  # r_w is at most this, and at least 1 minus this
 
 
 def estimate(
@@ -127,14 +120,20 @@ def estimate(
     max_iterations: int = 200,
     start: np.ndarray | None = None,
 ) -> Reliability:
-    """Reliability of every worker by EM, at a maximum of the posterior under a Beta(a, b) prior on each r_w.
+    """Reliability of every participant by EM, at a maximum of the posterior under a Beta(a, b) prior on each r_w.
 
     `rank`: of the predictor; 0: none, votes on the same key alone (Dawid & Skene); None: that of `RANKS` whose margins
-    agree best with the votes of workers that it has not seen. `rounds`: how often the predictor is made anew from the
-    reweighted votes. `start` (w,): where EM begins.
+    agree best with the votes of participants in other folds. `rounds`: how often the predictor is made from the votes,
+    which the last round has reweighted. `start` (w,): where EM begins.
     """
+    # If questions are rarely repeated, votes alone say nothing about anybody. So the prior of a question comes from a
+    # predictor that learned from other participants alone (Raykar et al. 2010 learn classifier and reliabilities
+    # together): participants fall into folds by a hash of their names; the low-rank AddS-3 of the other folds' votes,
+    # weighted by their reliability, gives a margin; and one slope, part of the same EM, turns margins into log-odds.
     workers = len(votes.names)
-    accuracy = np.full(workers, prior[0] / sum(prior)) if start is None else np.clip(start, 1 - LIMIT, LIMIT)
+    accuracy = (
+        np.full(workers, prior[0] / sum(prior)) if start is None else np.clip(start, 1 - MAX_ACCURACY, MAX_ACCURACY)
+    )
     fold = np.array([crc32(name.encode()) % folds for name in votes.names], np.int64)
     if rank == 0 or not len(votes.key):
         accuracy, posterior, slope, steps = _em(
@@ -144,7 +143,7 @@ def estimate(
     posterior, slope, predicted, best, iterations = np.full(len(votes.key), 0.5), 1.0, None, 0, 0
     for _ in range(rounds):
         margins = _margins(votes, fold, accuracy, RANKS if rank is None else (rank,))
-        agreements = {r: _agreement(votes, margin) for r, margin in margins.items()}
+        agreements = {r: _share_agreeing(votes, margin) for r, margin in margins.items()}
         best = max(agreements, key=lambda r: (agreements[r], -r))
         margin, predicted = margins[best], agreements[best]
         spread = margin.std()
@@ -154,28 +153,33 @@ def estimate(
     return Reliability(accuracy, posterior, slope, predicted, best, iterations)
 
 
-def of_unheard(votes: ParticipantVotes, seed: int = 0, **options: Any) -> Figures | None:
-    """How often the predictor agrees with the votes of workers whom it never heard, over these workers; ties one half.
+REPORTING_FOLDS = 5  # a fifth of the participants is held out for the report
 
-    A fifth of the workers, by a hash of their names, is excluded. All others' votes alone choose the rank and their
-    weights (`options` as of `estimate`) and make the margins. None where nobody is excluded or there is no predictor.
-    The cost of one more estimate.
+
+def figures_of_unseen_workers(votes: ParticipantVotes, seed: int = 0, **options: Any) -> Figures | None:
+    """How well the predictor agrees with the votes of held-out participants, with standard errors over them.
+
+    A fifth of the participants, by a hash of their names, is held out. The votes of the others alone select the rank
+    and the weights (`options` as of `estimate`), and give the margins. None if nobody is held out or there is no
+    predictor. The cost of one more estimate.
     """
-    out = object_folds(name_hashes(votes.names, seed), REPORTED)[votes.worker] == REPORTED - 1
-    if not out.any() or out.all():
+    is_unseen = object_folds(name_hashes(votes.names, seed), REPORTING_FOLDS)[votes.worker] == REPORTING_FOLDS - 1
+    if not is_unseen.any() or is_unseen.all():
         return None
-    found = estimate(_of(votes, ~out), **options)
-    if not found.rank:
+    reliability = estimate(_votes_where(votes, ~is_unseen), **options)
+    if not reliability.rank:
         return None
-    margin = _margin_of(votes, out, vote_weight(found.accuracy)[votes.worker], (found.rank,))[found.rank]
-    n_lo, n_hi, worker = (column[out] for column in (votes.n_lo, votes.n_hi, votes.worker))
+    margin = _margin_of(votes, is_unseen, vote_weight(reliability.accuracy)[votes.worker], (reliability.rank,))[
+        reliability.rank
+    ]
+    n_lo, n_hi, worker = (column[is_unseen] for column in (votes.n_lo, votes.n_hi, votes.worker))
     return figures(
         np.concatenate([margin, -margin]), 1.0, np.concatenate([n_lo, n_hi]).astype(float), np.tile(worker, 2)
     )
 
 
-def _of(votes: ParticipantVotes, rows: np.ndarray) -> ParticipantVotes:
-    """The votes of a (V,) bool mask; keys and workers keep their numbers."""
+def _votes_where(votes: ParticipantVotes, rows: np.ndarray) -> ParticipantVotes:
+    """The votes of a (V,) bool mask; keys and participants keep their numbers."""
     key, worker, n_lo, n_hi = (column[rows] for column in (votes.key, votes.worker, votes.n_lo, votes.n_hi))
     return votes._replace(key=key, worker=worker, n_lo=n_lo, n_hi=n_hi)
 
@@ -189,8 +193,12 @@ def _em(
     tol: float,
     max_iterations: int,
 ) -> tuple[np.ndarray, np.ndarray, float, int]:
-    """EM at given margins: accuracy, posterior, slope, iterations. The slope takes one Newton step of its logistic
-    regression an iteration; 0 stays 0."""
+    """`(accuracy, posterior, slope, iterations)` of EM at fixed margins, which alternates
+
+        P(lo is nearer) = sigmoid(slope * margin + sum over votes of +-log(r_w / (1 - r_w)))
+        r_w = (a + expected correct answers) / (a + b + answers)
+
+    and, in each iteration, one Newton step of the slope's logistic regression; a slope of 0 stays 0."""
     workers, net, step = len(votes.names), net_vote(votes.n_lo, votes.n_hi), 0
     answers = np.bincount(votes.worker, votes.n_lo + votes.n_hi, workers)
     posterior = np.full(len(votes.key), 0.5)
@@ -199,11 +207,14 @@ def _em(
         weight = np.log(accuracy / (1 - accuracy))
         posterior = _sigmoid(slope * margin + _by_key(votes, net * weight[votes.worker])[votes.key])
         right = np.bincount(votes.worker, votes.n_lo * posterior + votes.n_hi * (1 - posterior), workers)
-        before, accuracy = accuracy, np.clip((prior[0] + right) / (sum(prior) + answers), 1 - LIMIT, LIMIT)
+        previous, accuracy = (
+            accuracy,
+            np.clip((prior[0] + right) / (sum(prior) + answers), 1 - MAX_ACCURACY, MAX_ACCURACY),
+        )
         if slope:
             p = _sigmoid(slope * margin)
             slope = max(slope + float((posterior - p) @ margin) / max(float((p * (1 - p)) @ margin**2), 1e-9), 1e-6)
-        if np.abs(accuracy - before).max(initial=0) < tol:
+        if np.abs(accuracy - previous).max(initial=0) < tol:
             break
     return accuracy, posterior, slope, step
 
@@ -212,8 +223,8 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
     return 0.5 * (1 + np.tanh(0.5 * x))
 
 
-def _agreement(votes: ParticipantVotes, margin: np.ndarray) -> float:
-    """The fraction of answers that go with the margin's sign, a zero counting one half."""
+def _share_agreeing(votes: ParticipantVotes, margin: np.ndarray) -> float:
+    """The share of answers that agree with the sign of the margin; margins of 0 count one half."""
     right = np.where(margin > 0, votes.n_lo, np.where(margin < 0, votes.n_hi, (votes.n_lo + votes.n_hi) / 2))
     return float(right.sum() / (votes.n_lo + votes.n_hi).sum())
 
@@ -221,33 +232,33 @@ def _agreement(votes: ParticipantVotes, margin: np.ndarray) -> float:
 def _margins(
     votes: ParticipantVotes, fold: np.ndarray, accuracy: np.ndarray, ranks: Sequence[int]
 ) -> dict[int, np.ndarray]:
-    """By rank: the margin of each vote's key in the low-rank AddS-3 of the other folds."""
+    """rank -> (V,) the margin of each vote's key in the low-rank AddS-3 of the other folds."""
     of_vote, weight = fold[votes.worker], vote_weight(accuracy)[votes.worker]
     margins = {rank: np.zeros(len(votes.key)) for rank in ranks}
     for f in np.unique(of_vote):
-        mine = of_vote == f
-        for rank, margin in _margin_of(votes, mine, weight, ranks).items():
-            margins[rank][mine] = margin
+        in_fold = of_vote == f
+        for rank, margin in _margin_of(votes, in_fold, weight, ranks).items():
+            margins[rank][in_fold] = margin
     return margins
 
 
 def _margin_of(
-    votes: ParticipantVotes, mine: np.ndarray, weight: np.ndarray, ranks: Sequence[int]
+    votes: ParticipantVotes, excluded: np.ndarray, weight: np.ndarray, ranks: Sequence[int]
 ) -> dict[int, np.ndarray]:
-    """By rank: (v,) the margins of the keys of the votes `mine` (V,) bool, in the low-rank AddS-3 of all others."""
-    lo, hi, anchor = votes.keys[votes.key[mine]].T
-    most = min(max(ranks), votes.n_objects - 1)
-    w = adds_matrix(votes, np.where(mine, 0.0, weight))
-    if most < 1 or not w.nnz:
+    """rank -> (v,) the margins of the keys of the votes `excluded` (V,) bool, in the low-rank AddS-3 of all others."""
+    lo, hi, anchor = votes.keys[votes.key[excluded]].T
+    max_rank = min(max(ranks), votes.n_objects - 1)
+    w = adds_matrix(votes, np.where(excluded, 0.0, weight))
+    if max_rank < 1 or not w.nnz:
         return {rank: np.zeros(len(lo)) for rank in ranks}
-    values, vectors = top_eigenpairs(w, most, tol=1e-4)
-    scaled, apart = vectors[anchor] * np.maximum(values, 0.0), vectors[lo] - vectors[hi]
-    return {rank: np.einsum("vr,vr->v", scaled[:, :rank], apart[:, :rank]) for rank in ranks}
+    values, vectors = top_eigenpairs(w, max_rank, tol=1e-4)
+    scaled, difference = vectors[anchor] * np.maximum(values, 0.0), vectors[lo] - vectors[hi]
+    return {rank: np.einsum("vr,vr->v", scaled[:, :rank], difference[:, :rank]) for rank in ranks}
 
 
 def vote_weight(accuracy: np.ndarray) -> np.ndarray:
-    """The weight of a worker's votes in sums of votes: max(0, 2r - 1). A vote is the truth times (2r - 1) plus noise of
-    nearly the same variance for all, so this weights signal against noise; who guesses does not count."""
+    """The weight of a participant's votes in sums of votes: max(0, 2r - 1). A vote is the truth times (2r - 1) plus
+    noise of nearly the same variance for all, so the weight is in proportion to the signal; guesses have none."""
     return np.maximum(2 * accuracy - 1, 0.0)
 
 
@@ -264,7 +275,7 @@ def adds(votes: ParticipantVotes, weight: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def counts(votes: ParticipantVotes, weight: np.ndarray) -> Columns:
-    """Triplet counts with a weight a vote row (V,), float64, as columns; keys that nobody counts for are excluded."""
+    """Triplet counts with a weight a vote row (V,), float64, as columns; keys without weight are excluded."""
     n_lo, n_hi = _by_key(votes, votes.n_lo * weight), _by_key(votes, votes.n_hi * weight)
     keep = n_lo + n_hi > 0
     lo, hi, anchor = votes.keys[keep].T

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from importlib import import_module
 
 from stream_engine.data.array_checks import pattern_of
-from stream_engine.evaluation.weighted_counts import HOWS
+from stream_engine.evaluation.weighted_counts import WEIGHTINGS
 from stream_engine.exports import with_own_export
 from stream_engine.exports.array_types import OBJECT, SCALARS, Array, Arrays, Columns, array, figure, ids
 from stream_engine.exports.table_columns import CORRECTED, DIMENSION_QUALITY, TABLES
@@ -56,8 +56,8 @@ _COUNTED: dict[str, Arrays] = {
     "triplet_counts": {**_KEY, **_TIMES},
     "k1": _kernel("k1 (Kleindessner & von Luxburg 2017, section 2)"),
     "k2": _kernel("k2 (Kleindessner & von Luxburg 2017, section 2)"),
-    **{f"adds3_{how}": _similarity(f"AddS-3, {says}") for how, says in HOWS.items()},
-    **{f"triplet_counts_{how}": {**_KEY, **_TIMES} for how in HOWS},
+    **{f"adds3_{how}": _similarity(f"AddS-3, {says}") for how, says in WEIGHTINGS.items()},
+    **{f"triplet_counts_{how}": {**_KEY, **_TIMES} for how in WEIGHTINGS},
     "partial_order": {
         "kept": ids("m, 4", "comparisons in the partial order: near pair, far pair", columns=_FOUR),
         "reduced": ids("r, 4", "their transitive reduction", columns=_FOUR),

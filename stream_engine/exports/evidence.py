@@ -8,7 +8,7 @@ import numpy as np
 from stream_engine.counts.confidence import answers_by_object, left_one_out, majority, predicted
 from stream_engine.data.packed_names import pack_names
 from stream_engine.data.triplet_columns import by_anchor, pair_of_entry
-from stream_engine.evaluation.responses import kept_responses
+from stream_engine.evaluation.kept_responses import kept_responses
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.exports.clusters import grouping
 from stream_engine.exports.files import NameColumn, names_array

@@ -40,7 +40,7 @@ def models(published: Published) -> dict[str, Content]:
     empty: unknown, of fewer than five judgements or workers), comparisons (that were held out, see
     `evaluation.cross_fit`), log_loss (nats an answer), calibration_error, ceiling (how often an answer is that of most
     others), ceiling_at_most (no model that answers alike for everybody is right more often:
-    `evaluation.held_out.Ceiling`), seconds (CPU, of the refit; counts need none)."""
+    `evaluation.noise_ceiling.Ceiling`), seconds (CPU, of the refit; counts need none)."""
     rows = table(published)
     if not rows:
         raise NothingToExport("no evaluated model in this state; run `stream-engine refit --state DIR kernel_learning`")
@@ -71,16 +71,16 @@ def _figures(report: Mapping[str, Any]) -> dict[str, Any]:
 
 def counts_told(snapshot: Snapshot, seed: int) -> dict[str, Any]:
     """What counts alone tell of a snapshot, as JSON takes it: so that who only looks need not make it again."""
-    from stream_engine.evaluation.probability import of_counts, too_many  # loads the compiler
+    from stream_engine.evaluation.count_models import count_figures, too_large  # loads the compiler
 
-    reports = {name: figures.report() for name, figures in of_counts(snapshot, seed).items()}
+    reports = {name: figures.report() for name, figures in count_figures(snapshot, seed).items()}
     about = {
         "snapshot": snapshot.sequence,
         "digest": snapshot.digest,
         "comparisons": snapshot.counters["comparisons"],  # fewer where participants are excluded
         "seed": seed,
     }
-    return {**about, "left_out": too_many(snapshot), "models": reports}
+    return {**about, "left_out": too_large(snapshot), "models": reports}
 
 
 def _by_counts(published: Published, noted: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -102,9 +102,9 @@ def fits(published: Published, noted: Mapping[str, Any]) -> bool:
 
 def left_out(published: Published) -> str | None:
     """Which rows are missing because they would cost too much, in words."""
-    from stream_engine.evaluation.probability import too_many
+    from stream_engine.evaluation.count_models import too_large
 
-    return too_many(published.snapshot)
+    return too_large(published.snapshot)
 
 
 def _seed(published: Published) -> int:

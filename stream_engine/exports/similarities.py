@@ -51,9 +51,9 @@ def _of_snapshot(make: Callable[[Snapshot, str], Any], snapshot: Snapshot, how: 
 
 
 adds3, adds4, triplet_counts = _adds("adds3"), _adds("adds4"), _counts()
-adds3_window, adds3_decayed, adds3_weighted, adds3_trusted = (_adds("adds3", how) for how in weighted_counts.HOWS)
+adds3_window, adds3_decayed, adds3_weighted, adds3_trusted = (_adds("adds3", how) for how in weighted_counts.WEIGHTINGS)
 triplet_counts_window, triplet_counts_decayed, triplet_counts_weighted, triplet_counts_trusted = map(
-    _counts, weighted_counts.HOWS
+    _counts, weighted_counts.WEIGHTINGS
 )
 
 

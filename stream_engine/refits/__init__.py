@@ -1,17 +1,6 @@
 """From a published snapshot to an artifact: `refit(snapshot, params, seed)` is a pure function. One paper, one file.
 
-A refit module has
-
-- `Params`: a frozen msgspec.Struct, every field with a default and a meaning in its docstring;
-- `refit(snapshot, params, seed, previous=None, progress=no_progress) -> Artifact`. `previous` is the last artifact of
-  the same kind (a warm start, never needed); `progress(done, total, **figures)` is called now and then and changes
-  nothing;
-- `AXES`: what the arrays of its artifact speak of, see `state.artifact_schemas`;
-- `export`, `EXPORTED` and `COLUMNS`, where it brings its export, see `exports`. A report with `held_out` and `log_loss`
-  has a row in the table of models.
-
-It must cope with an empty snapshot, one object, only contradictions. Registered here, the quick ones before the slow
-ones; the laws in tests/laws pick it up.
+The interface of a refit module is described at `REFITS`; the laws in tests/laws test every registered one.
 """
 
 from collections.abc import Mapping
@@ -19,6 +8,13 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Protocol
 
+# A refit module has  - `Params`: a frozen msgspec.Struct, every field with a default and a meaning in its docstring; -
+# `refit(snapshot, params, seed, previous=None, progress=no_progress) -> Artifact`. `previous` is the last artifact of
+# the same kind (a warm start, never needed); `progress(done, total, **figures)` is called from time to time and changes
+# nothing; - `AXES`: what the arrays of its artifact are about, see `state.artifact_schemas`; - `export`, `EXPORTED` and
+# `COLUMNS`, if it has an export, see `exports`. A report with `held_out` and `log_loss` has a row in the table of
+# models.  It must cope with an empty snapshot, one object, and contradictions alone. Quick refits come before slow
+# ones.
 REFITS = {
     "spectral": "stream_engine.refits.spectral",
     "hierarchy": "stream_engine.refits.hierarchy",
@@ -34,18 +30,20 @@ REFITS = {
     "partial_order_embedding": "stream_engine.refits.partial_order_embedding",
 }
 
-NEEDED = {"clusters": "embedding"}  # refit -> the one before it, whose artifact of the same snapshot is its `needed`
-ENDS_EARLY = {"sdp_clustering", "embedding", "partial_order_embedding"}  # where progress returns True
+# refit -> the refit that is run before it, whose artifact of the same snapshot is passed to it as `needed`
+NEEDED_ARTIFACT = {"clusters": "embedding"}
+# refits that end with the best that they have if progress returns True
+ENDS_EARLY = {"sdp_clustering", "embedding", "partial_order_embedding"}
 
 
 class CannotRefit(ValueError):
-    """The snapshot does not hold what this refit needs; the message is one line: what, got, expected, next step."""
+    """The snapshot lacks what this refit needs; the message is one line: what, got, expected, next step."""
 
 
 def next_step(comparisons: int, accumulators: str, what: str = "comparisons") -> str:
-    """What to do where a snapshot that has counted so many comparisons holds nothing to learn from."""
-    kept = f"add {accumulators} to `accumulators` and " if comparisons else ""
-    return f"{kept}read {what}"
+    """What to do if a snapshot that has counted so many comparisons contains nothing to learn from."""
+    first_step = f"add {accumulators} to `accumulators` and " if comparisons else ""
+    return f"{first_step}read {what}"
 
 
 class SolverFailed(RuntimeError):
@@ -53,7 +51,7 @@ class SolverFailed(RuntimeError):
 
 
 class Progress(Protocol):
-    """Told now and then how far a refit has come, with figures that the refit knows by then.
+    """Called from time to time with the steps done, their total, and figures of the refit so far.
 
     True asks the refit to end with the best that it has; those in `ENDS_EARLY` do."""
 
@@ -61,7 +59,7 @@ class Progress(Protocol):
 
 
 def former(kind: str) -> Mapping[str, str]:
-    """The parameters of earlier versions that the refit has no more, each with what replaced it."""
+    """Parameters of earlier versions that the refit no longer has, each with what replaced it."""
     return getattr(refit_module(kind), "FORMER", {})
 
 

@@ -1,9 +1,9 @@
-"""Which features see the objects as people do: the accuracy of feature sets on people's answers (room `alignment`).
+"""Which features predict people's answers: the accuracy of feature sets (room `alignment`).
 
 Each set is tested as it is (cosine, Euclidean, dot product), with learned weights of its dimensions, with a learned
-linear map, and in a combination of all sets; what is learned is tested on responses and on objects that it did not
-have. The artifact holds the transform of each set with the lowest log loss on unknown objects. `predict` uses the best
-of them for objects that nobody compared.
+linear map, and in a combination of all sets; learned parameters are tested on held-out responses and on held-out
+objects. The artifact holds the transform of each set with the lowest log loss on unknown objects, and `predict` uses
+the best of them for objects without comparisons.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from stream_engine.alignment.evaluation import ALL, AS_IS, Evaluated, Models, Pr
 from stream_engine.alignment.feature_files import FeatureSpec, FeatureTable, read
 from stream_engine.alignment.feature_sets import MEASURES, METRIC, FeatureSet, Joined, joined
 from stream_engine.data.packed_names import pack_names
-from stream_engine.evaluation import held_out
+from stream_engine.evaluation import held_out, noise_ceiling
 from stream_engine.evaluation.held_out import HeldOut
 from stream_engine.evaluation.participants import wilson
 from stream_engine.exports.alignment import COLUMNS as COLUMNS
@@ -33,9 +33,6 @@ from stream_engine.state.artifact_schemas import OBJECTS, flags, floats, ids, nu
 from stream_engine.state.snapshot import Snapshot
 
 KIND = "alignment"
-LEAST = 20  # answers of a participant, of whom something is told, and of an object
-SURE, WORST = 0.05, 20  # p-value of a majority; questions that are kept
-CELLS = 1 << 25  # numbers of points of objects that nobody compared, at most
 AXES = {
     "points": floats(OBJECTS, "axes"),
     "more_points": floats("more", "axes"),
@@ -120,12 +117,12 @@ def aligned(
     seed: int,
     progress: Progress = no_progress,
 ) -> Artifact:
-    """The artifact of sets that were read already. Raises `CannotRefit`, `BadFeatures`."""
+    """The artifact of feature sets that have been read. Raises `CannotRefit`, `BadFeatures`."""
     _require_answers(snapshot)
     with threadpool_limits(1):
         sets = joined(tables, snapshot.objects)
-        whole = tested_answers.tested_responses(snapshot, seed)
-        responses = whole._replace(answers=whole.answers.among(sets.ids))
+        all_responses = tested_answers.tested_responses(snapshot, seed)
+        responses = all_responses._replace(answers=all_responses.answers.among(sets.ids))
         if not len(responses.answers.rows):
             raise CannotRefit(
                 f"{KIND}: got 0 comparisons among the {len(sets.ids):,} objects with features; expected at least one, "
@@ -133,27 +130,31 @@ def aligned(
             )
         names = [snapshot.objects[i] for i in sets.ids.tolist()]
         models = Models(sets.sets, responses, params.linear)
-        made = Evaluated(models, responses, names, seed, progress)
-        return _artifact(snapshot, params, seed, sets, made, float(whole.answers.times.sum()))
+        evaluated = Evaluated(models, responses, names, seed, progress)
+        return _artifact(snapshot, params, seed, sets, evaluated, float(all_responses.answers.times.sum()))
 
 
-def _artifact(snapshot: Snapshot, params: Params, seed: int, sets: Joined, made: Evaluated, total: float) -> Artifact:
-    answers, models, responses = made.answers, made.models, made.responses
-    whole = len(sets.ids) == len(snapshot.objects)
-    ceiling = held_out.ceiling(responses if whole else responses._replace(votes=None))
-    rows = _rows(made)
-    best, arrays = _transforms(snapshot, made, rows)
-    arrays |= _failures(snapshot, sets, made, rows) | _participants(made)
-    predicted = made.by_response.get((best["set"], best["transform"]))
-    times, given = answers.times, float(answers.times.sum())
-    figures = predicted and held_out.figures(predicted.margin, 1.0, times[predicted.at], answers.response[predicted.at])
+def _artifact(
+    snapshot: Snapshot, params: Params, seed: int, sets: Joined, evaluated: Evaluated, total: float
+) -> Artifact:
+    answers, models, responses = evaluated.answers, evaluated.models, evaluated.responses
+    all_have_features = len(sets.ids) == len(snapshot.objects)
+    ceiling = noise_ceiling.ceiling(responses if all_have_features else responses._replace(votes=None))
+    rows = _rows(evaluated)
+    best, arrays = _transforms(snapshot, evaluated, rows)
+    arrays |= _failures(snapshot, sets, evaluated, rows) | _participants(evaluated)
+    prediction = evaluated.by_response.get((best["set"], best["transform"]))
+    times, total_with_features = answers.times, float(answers.times.sum())
+    figures = prediction and held_out.figures(
+        prediction.margin, 1.0, times[prediction.at], answers.response[prediction.at]
+    )
     report = {
         "objects": len(snapshot.objects),
         "with_features": len(sets.ids),
-        "answers": given,
-        "without_features": total - given,
-        "chosen_by_model": int(times[~made.fair].sum()),
-        "sets": [each.report for each in models.sets],
+        "answers": total_with_features,
+        "without_features": total - total_with_features,
+        "chosen_by_model": int(times[~evaluated.fair].sum()),
+        "sets": [feature_set.report for feature_set in models.sets],
         "rows": rows,
         "predicts": best,
         **HeldOut(responses.by, figures, None, ceiling).report(),
@@ -161,136 +162,163 @@ def _artifact(snapshot: Snapshot, params: Params, seed: int, sets: Joined, made:
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
 
 
-def _rows(made: Evaluated) -> list[dict[str, Any]]:
-    """A row for each set and what is done with it: JSON values."""
-    models, rows = made.models, []
-    mixture = models.mixture(made.settings).tolist() if len(models.sets) > 1 else [1.0]
-    for of, setting, weight in zip(models.sets, made.settings, mixture):
+def _rows(evaluated: Evaluated) -> list[dict[str, Any]]:
+    """A row for each set and transform: JSON values."""
+    models, rows = evaluated.models, []
+    mixture = models.mixture(evaluated.settings).tolist() if len(models.sets) > 1 else [1.0]
+    for feature_set, setting, weight in zip(models.sets, evaluated.settings, mixture):
         for measure in MEASURES:
-            row = {"set": of.name, "transform": measure, **made.as_is(of.name, measure)._asdict()}
-            behind = made.behind(of.name, measure)
+            row = {
+                "set": feature_set.name,
+                "transform": measure,
+                **evaluated.as_is(feature_set.name, measure)._asdict(),
+            }
+            behind = evaluated.behind(feature_set.name, measure)
             row |= {"behind": behind.accuracy, "behind_standard_error": behind.standard_error}
             if measure == setting.measure:
-                row |= _learned(made, (of.name, AS_IS), True) | {"weight": weight}
-                if (adds := made.adds(of.name)) is not None:
+                row |= _held_out_figures(evaluated, (feature_set.name, AS_IS), True) | {"weight": weight}
+                if (adds := evaluated.adds(feature_set.name)) is not None:
                     row |= {"adds": adds.accuracy, "adds_standard_error": adds.standard_error}
             rows.append(row)
-        rows += [
-            {"set": of.name, "transform": kind, **_learned(made, (of.name, kind))} for kind in models.kinds[1:]
-        ]  # fmt: skip
+        for kind in models.kinds[1:]:
+            figures = _held_out_figures(evaluated, (feature_set.name, kind))
+            rows.append({"set": feature_set.name, "transform": kind, **figures})
     if len(models.sets) > 1:
-        rows.append({"set": ALL, "transform": "combination", **_learned(made, (ALL, "combination"))})
+        rows.append({"set": ALL, "transform": "combination", **_held_out_figures(evaluated, (ALL, "combination"))})
     return rows
 
 
-def _learned(made: Evaluated, key: tuple[str, str], as_is: bool = False) -> dict[str, Any]:
-    """Figures of held-out answers; those by response alone where nothing was held out by object, and the reverse."""
-    told: dict[str, Any] = {"by_object": made.object_figures(key)}
-    if (prediction := made.by_response.get(key)) is not None:
-        accuracy, loss = made.response_figures(prediction)
-        told |= {"log_loss": loss} | ({} if as_is else accuracy._asdict())
-    return told
+def _held_out_figures(evaluated: Evaluated, key: tuple[str, str], as_is: bool = False) -> dict[str, Any]:
+    """Figures of held-out objects, and of held-out responses; each of them only if such were held out."""
+    figures: dict[str, Any] = {"by_object": evaluated.object_figures(key)}
+    if (prediction := evaluated.by_response.get(key)) is not None:
+        accuracy, loss = evaluated.response_figures(prediction)
+        figures |= {"log_loss": loss} | ({} if as_is else accuracy._asdict())
+    return figures
+
+
+MAX_POINT_NUMBERS = 1 << 25  # size of the array of points of objects without comparisons
 
 
 def _transforms(
-    snapshot: Snapshot, made: Evaluated, rows: list[dict[str, Any]]
+    snapshot: Snapshot, evaluated: Evaluated, rows: list[dict[str, Any]]
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Which set and transform predict, and the arrays of all sets."""
-    models, every = made.models, made.models.answers(np.ones(len(made.answers.rows), bool))
+    """`(the set and transform that predict, the arrays of all sets)`."""
+    models, all_answers = evaluated.models, evaluated.models.answers(np.ones(len(evaluated.answers.rows), bool))
     chosen: list[dict[str, str]] = []
     losses, arrays = [], dict[str, np.ndarray]()
-    for at, (of, setting) in enumerate(zip(models.sets, made.settings)):
+    for number, (feature_set, setting) in enumerate(zip(models.sets, evaluated.settings)):
         kinds = dict.fromkeys(models.kinds, np.inf)
         for row in rows:
-            if row["set"] == of.name and (kind := AS_IS if "weight" in row else row["transform"]) in kinds:
+            if row["set"] == feature_set.name and (kind := AS_IS if "weight" in row else row["transform"]) in kinds:
                 kinds[kind] = _loss(row)
-        kind = min(kinds, key=lambda each: kinds[each])
-        points, by = models.points(of, setting.measure), models.transformed(kind, of, setting, every)
-        arrays |= {f"mean_{at}": points.mean, f"map_{at}": by * points.scale, f"varies_{at}": of.varies}
-        chosen.append({"set": of.name, "transform": kind, "measure": setting.measure})
+        kind = min(kinds, key=lambda candidate: kinds[candidate])
+        points, transform = (
+            models.points(feature_set, setting.measure),
+            models.transformed(kind, feature_set, setting, all_answers),
+        )
+        arrays |= {
+            f"mean_{number}": points.mean,
+            f"map_{number}": transform * points.scale,
+            f"varies_{number}": feature_set.varies,
+        }
+        chosen.append({"set": feature_set.name, "transform": kind, "measure": setting.measure})
         losses.append(kinds[kind])
     best = int(np.argmin(losses))
-    of, points = models.sets[best], models.points(models.sets[best], chosen[best]["measure"])
-    by, table, known = arrays[f"map_{best}"] / points.scale, of.table, of.row >= 0
-    place = np.zeros((len(snapshot.objects), by.shape[-1]), np.float32)
-    place[known] = moved(points.of(_values(of, of.row[known])), by)
-    others = np.setdiff1d(np.arange(len(table.names)), of.row[known])[: CELLS // int(of.varies.sum())]
-    values = _values(of, others)
-    others, values = others[finite := np.isfinite(values).all(axis=1)], values[finite]
-    more = pack_names([table.names[i] for i in others.tolist()])
-    return {**chosen[best], "sets": chosen, "not_compared": len(others)}, arrays | {
-        "points": place,
-        "known": known,
-        "more_points": moved(points.of(values), by).astype(np.float32),
-        **{f"more_{key}": each for key, each in more.items()},
+    feature_set, points = models.sets[best], models.points(models.sets[best], chosen[best]["measure"])
+    transform, table, has_features = arrays[f"map_{best}"] / points.scale, feature_set.table, feature_set.row >= 0
+    positions = np.zeros((len(snapshot.objects), transform.shape[-1]), np.float32)
+    positions[has_features] = moved(points.of(_varying_values(feature_set, feature_set.row[has_features])), transform)
+    max_rows = MAX_POINT_NUMBERS // int(feature_set.varies.sum())
+    other_rows = np.setdiff1d(np.arange(len(table.names)), feature_set.row[has_features])[:max_rows]
+    values = _varying_values(feature_set, other_rows)
+    other_rows, values = other_rows[finite := np.isfinite(values).all(axis=1)], values[finite]
+    packed = pack_names([table.names[i] for i in other_rows.tolist()])
+    return {**chosen[best], "sets": chosen, "not_compared": len(other_rows)}, arrays | {
+        "points": positions,
+        "known": has_features,
+        "more_points": moved(points.of(values), transform).astype(np.float32),
+        **{f"more_{key}": array for key, array in packed.items()},
     }
 
 
-def _values(of: FeatureSet, rows: np.ndarray) -> np.ndarray:
-    """Rows of a file, without the dimensions that are left out."""
-    return np.asarray(of.table.values[rows][:, of.varies], of.values.dtype)
+def _varying_values(feature_set: FeatureSet, rows: np.ndarray) -> np.ndarray:
+    """Rows of a file, without the dimensions that are constant."""
+    return np.asarray(feature_set.table.values[rows][:, feature_set.varies], feature_set.values.dtype)
 
 
 def _loss(row: Mapping[str, Any]) -> float:
-    """The log loss on unknown objects, or else on held-out responses."""
+    """The log loss on held-out objects, or else on held-out responses; infinite without either."""
     loss = figure_of(row, "by_object", "log_loss")
     loss = figure_of(row, "log_loss") if loss is None else loss
     return np.inf if loss is None else loss
 
 
-def _failures(snapshot: Snapshot, sets: Joined, made: Evaluated, rows: list[dict[str, Any]]) -> dict[str, np.ndarray]:
-    """By object, how often the best row is right and how far people agree; and the questions with a clear majority
-    against it, the most likely ones first."""
-    answers, models, row = made.answers, made.models, best_row(rows)
+KEPT_FAILURES = 20  # questions that are stored
+
+
+def _failures(
+    snapshot: Snapshot, sets: Joined, evaluated: Evaluated, rows: list[dict[str, Any]]
+) -> dict[str, np.ndarray]:
+    """The accuracy of the best row and the agreement of participants by object; and the questions with a significant
+    majority against its prediction, the clearest majorities first."""
+    answers, models, row = evaluated.answers, evaluated.models, best_row(rows)
     if row["transform"] in MEASURES:
-        of = next(each for each in models.sets if each.name == row["set"])
-        setting = made.settings[models.sets.index(of)]
+        feature_set = next(candidate for candidate in models.sets if candidate.name == row["set"])
+        setting = evaluated.settings[models.sets.index(feature_set)]
         measure = row["transform"] if row["transform"] in METRIC else setting.measure
-        margin = transforms.margins(models.points(of, measure).x, answers.rows)
+        margin = transforms.margins(models.points(feature_set, measure).x, answers.rows)
         right = 0.5 * models.right[row["set"], row["transform"]]
         prediction = Prediction(np.arange(len(answers.rows)), margin, 0)
     else:
-        prediction = made.by_response[row["set"], row["transform"]]
+        prediction = evaluated.by_response[row["set"], row["transform"]]
         right = prediction.right
-    at, times = prediction.at, answers.times[prediction.at]
-    others, one_way, other_way = (each[at] for each in tested_answers.agreement(made.units, answers.rows))
-    asked, n = answers.rows[at], made.n
+    answered, times = prediction.at, answers.times[prediction.at]
+    agreement, n_one_way, n_other_way = (
+        column[answered] for column in tested_answers.agreement(evaluated.units, answers.rows)
+    )
+    answered_rows, n = answers.rows[answered], evaluated.n
 
     def by_object(values: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        sums, counts = (tested_answers.object_sums(asked, each, n) for each in (values * weight, weight))
+        sums, counts = (tested_answers.object_sums(answered_rows, summand, n) for summand in (values * weight, weight))
         return np.where(counts > 0, sums / np.maximum(counts, 1e-300), -1.0), counts
 
     arrays = {name: np.full(len(snapshot.objects), -1.0) for name in ("object_accuracy", "object_agreement")}
     arrays["object_answers"] = np.zeros(len(snapshot.objects))
     arrays["object_accuracy"][sets.ids], arrays["object_answers"][sets.ids] = by_object(right, times)
-    arrays["object_agreement"][sets.ids] = by_object(np.nan_to_num(others), times * ~np.isnan(others))[0]
+    arrays["object_agreement"][sets.ids] = by_object(np.nan_to_num(agreement), times * ~np.isnan(agreement))[0]
     with np.errstate(invalid="ignore"):
-        sure = wilson(one_way / (one_way + other_way), one_way + other_way)[0]
-    wrong = np.flatnonzero((sure > 0.5) & (right == 0))
-    first = np.unique(made.units.question[at][wrong], return_index=True)[1]
-    wrong = wrong[first]
-    worst = wrong[np.lexsort((prediction.margin[wrong], -sure[wrong]))][:WORST]
+        certainty = wilson(n_one_way / (n_one_way + n_other_way), n_one_way + n_other_way)[0]
+    wrong = np.flatnonzero((certainty > 0.5) & (right == 0))
+    first_of_question = np.unique(evaluated.units.question[answered][wrong], return_index=True)[1]
+    wrong = wrong[first_of_question]
+    worst = wrong[np.lexsort((prediction.margin[wrong], -certainty[wrong]))][:KEPT_FAILURES]
     return arrays | {
-        "questions": sets.ids[asked[worst]].astype(np.int32),
-        "question_votes": np.stack([one_way[worst], other_way[worst]], axis=1),
+        "questions": sets.ids[answered_rows[worst]].astype(np.int32),
+        "question_votes": np.stack([n_one_way[worst], n_other_way[worst]], axis=1),
         "question_margin": prediction.margin[worst],
     }
 
 
-def _participants(made: Evaluated) -> dict[str, np.ndarray]:
-    """The accuracy of each set as it is on the answers of each participant with enough of them."""
-    answers, models = made.answers, made.models
-    who, times, people = answers.participant, answers.times, len(answers.participants)
-    named = (who >= 0) & made.fair
-    count = np.bincount(who[named], times[named], people)
-    enough = np.flatnonzero(count >= LEAST)
+MIN_ANSWERS = 20  # answers that a participant needs for figures
+
+
+def _participants(evaluated: Evaluated) -> dict[str, np.ndarray]:
+    """The accuracy of each set as it is, on the answers of each participant with enough of them."""
+    answers, models = evaluated.answers, evaluated.models
+    participant, times, n_participants = answers.participant, answers.times, len(answers.participants)
+    named = (participant >= 0) & evaluated.fair
+    count = np.bincount(participant[named], times[named], n_participants)
+    enough = np.flatnonzero(count >= MIN_ANSWERS)
     shares = [
-        np.bincount(who[named], (0.5 * times * models.right[of.name, each.measure])[named], people)
-        for of, each in zip(models.sets, made.settings)
+        np.bincount(
+            participant[named], (0.5 * times * models.right[feature_set.name, setting.measure])[named], n_participants
+        )
+        for feature_set, setting in zip(models.sets, evaluated.settings)
     ]
     names = [answers.participants[i] for i in enough.tolist()]
     return {
         "participant_accuracy": np.stack(shares, axis=1)[enough] / count[enough, None],
         "participant_answers": count[enough].astype(np.float64),
-        **{f"participant_{key}": each for key, each in pack_names(names).items()},
+        **{f"participant_{key}": array for key, array in pack_names(names).items()},
     }

@@ -7,10 +7,6 @@ log loss of held-out objects, and the reported figures come from other objects (
 those of the best model; a labelled object is predicted by a fit without its label, so that doubtful labels can be
 found. The comparisons of all objects are used; only labels are held out. Cost: the similarities, at most 15 fits of
 each setting with at most 2,000 objects each, and six fits of the best setting to all objects.
-
-Classifiers see how near every object is to each labelled one, in one similarity, and as kernel values. k1 and k2 are
-computed for the labelled objects' rows alone, the embedding for distances to them; a learned kernel and AddS come from
-their matrix. Nothing but what is said here is n by n.
 """
 
 from functools import partial
@@ -41,12 +37,8 @@ from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 KIND = "classify"
 AXES = CLASSIFY.axes
-BOOST = "triplet_boost"
-LEARNED = "learned"  # the kernel of the refit kernel_learning
-NAMES = (*similarity_of_snapshot.SIMILARITIES, LEARNED)
-LEARNED_UP_TO = 60  # maximum number of objects for `learned`, which costs most
-ALL_FOLDS_UP_TO = 300  # maximum number of labelled objects for which every fold is a test fold; above, only one is
-TRAINED_AT_MOST = 2000  # maximum number of labelled objects in training sets of the cross-validation
+LEARNED_KERNEL = "learned"  # the kernel of the refit kernel_learning
+NAMES = (*similarity_of_snapshot.SIMILARITIES, LEARNED_KERNEL)
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,7 +59,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Use only these names, or the given number of objects with the most answers.
     """
 
-    similarities: tuple[str, ...] = ("k1", "k2", "adds3", "embedding", LEARNED)
+    similarities: tuple[str, ...] = ("k1", "k2", "adds3", "embedding", LEARNED_KERNEL)
     neighbours: tuple[Annotated[int, msgspec.Meta(ge=1)], ...] = (1, 3, 5, 9, 15)
     penalties: tuple[Annotated[float, msgspec.Meta(gt=0)], ...] = (0.1, 1.0, 10.0, 100.0)
     rounds: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] = 20_000
@@ -82,16 +74,20 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class View(NamedTuple):
-    """One similarity, seen from the labelled objects."""
+    """One similarity between all objects and the labelled ones. No array is n by n."""
 
     name: str
     near: np.ndarray  # (n, L): larger is nearer
     kernel: np.ndarray  # (n, L): for a support vector machine, see `vector_machine.prepared`
-    linked: np.ndarray  # (n, L) bool: whether anything is known of the two together
+    linked: np.ndarray  # (n, L) bool: whether the similarity of the two is known
 
 
 class NoView(LookupError):
-    """A similarity that this snapshot has nothing for; one line."""
+    """The snapshot lacks what a similarity needs; the message is one line."""
+
+
+MAX_ALL_FOLDS_OBJECTS = 300  # labelled objects up to which every fold is a test fold; above, only one is
+MAX_TRAINING_OBJECTS = 2000  # labelled objects in training sets of the cross-validation
 
 
 def refit(
@@ -126,42 +122,46 @@ def refit(
         If no object of the comparisons has a label, or if memory does not suffice.
     """
     try:
-        chosen = subset.restrict(snapshot, params.objects)
+        restricted = subset.restrict(snapshot, params.objects)
     except subset.UnknownObjects as error:
         raise CannotRefit(f"{KIND}: {error}; expected names of the snapshot, next: see `export objects`") from None
-    sets, classes = label_sets.parse(chosen.snapshot.objects, snapshot.labels, multi_label=False)
-    given = np.where(sets.any(axis=1), sets.argmax(axis=1) if len(classes) else 0, -1)
+    sets, classes = label_sets.parse(restricted.snapshot.objects, snapshot.labels, multi_label=False)
+    label = np.where(sets.any(axis=1), sets.argmax(axis=1) if len(classes) else 0, -1)
     if not classes:
         raise CannotRefit(
-            f"{KIND}: got no labelled object among {len(given)}, {len(snapshot.labels)} labels given; expected at "
+            f"{KIND}: got no labelled object among {len(label)}, {len(snapshot.labels)} labels given; expected at "
             "least one, next: give labels with label events or --labels FILE"
         )
-    draws = hash_split.name_hashes(chosen.snapshot.objects, seed)
-    ids = np.flatnonzero(given >= 0)
+    draws = hash_split.name_hashes(restricted.snapshot.objects, seed)
+    ids = np.flatnonzero(label >= 0)
     ids = ids[np.argsort(draws[ids], kind="stable")]
     with threadpool_limits(1):
-        models, without = _models(chosen.snapshot, params, seed, ids, given[ids], len(classes), progress)
-        found = nested.choose(
+        models, exclusions = _models(restricted.snapshot, params, seed, ids, label[ids], len(classes), progress)
+        selection = nested.choose(
             models,
-            given[ids],
+            label[ids],
             len(classes),
             ids,
             draws[ids],
-            ALL_FOLDS_UP_TO,
-            TRAINED_AT_MOST,
+            MAX_ALL_FOLDS_OBJECTS,
+            MAX_TRAINING_OBJECTS,
             lambda done, total, **figures: progress(total + done, 2 * total, **figures),
         )
-        told = nested.delivered(found, given[ids], len(classes), ids, len(given))
-    arrays = _arrays(told, found, given, ids, len(classes), chosen.ids, len(snapshot.objects))
-    report = _report(found, classes, given, ids, without) | {"abstained": float(told.abstained.mean())}
+        scores = nested.delivered(selection, label[ids], len(classes), ids, len(label))
+    arrays = _arrays(scores, selection, label, ids, len(classes), restricted.ids, len(snapshot.objects))
+    report = _report(selection, classes, label, ids, exclusions) | {"abstained": float(scores.abstained.mean())}
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
+
+
+BOOSTING = "triplet_boost"  # name of the model
+MAX_LEARNED_OBJECTS = 60  # objects up to which the learned kernel is used, which costs most
 
 
 def _models(
     snapshot: Snapshot, params: Params, seed: int, ids: np.ndarray, truth: np.ndarray, classes: int, progress: Progress
 ) -> tuple[list[Model], dict[str, str]]:
-    """What is tried, and what was excluded with the reason."""
-    n, models, without = len(snapshot.objects), [], {}
+    """`(candidate models, excluded similarity -> reason)`."""
+    n, models, exclusions = len(snapshot.objects), [], {}
     columns = triplet_columns(snapshot)
     views: list[View] = []
     try:
@@ -170,115 +170,117 @@ def _models(
             24.0 * n * len(ids) * len(params.similarities) + bytes_needed(columns, len(ids), n),
             "choose objects (objects=5000), or fewer similarities",
         )
-        for done, name in enumerate(params.similarities):
-            progress(done, 2 * len(params.similarities), similarity=name)
-            if name == LEARNED and n > LEARNED_UP_TO:
-                without[name] = f"{n:,} objects, more than {LEARNED_UP_TO}"
+        for number, name in enumerate(params.similarities):
+            progress(number, 2 * len(params.similarities), similarity=name)
+            if name == LEARNED_KERNEL and n > MAX_LEARNED_OBJECTS:
+                exclusions[name] = f"{n:,} objects, more than {MAX_LEARNED_OBJECTS}"
                 continue
             try:
                 views.append(view(snapshot, name, ids, seed))
-            except NoView as why:
-                without[name] = str(why)
+            except NoView as reason:
+                exclusions[name] = str(reason)
     except available_memory.TooLarge as error:
         raise CannotRefit(f"{KIND}: {error}") from None
-    for each in views:
+    for similarity in views:
         if params.neighbours:
-            ask = partial(_neighbours, each, truth, classes)
-            models.append(Model(f"nearest neighbours, {each.name}", tuple(map(float, params.neighbours)), ask))
+            ask = partial(_neighbours, similarity, truth, classes)
+            models.append(Model(f"nearest neighbours, {similarity.name}", tuple(map(float, params.neighbours)), ask))
         if params.penalties:
-            machine = partial(_machine, each, ids, truth, classes)
-            models.append(Model(f"support vectors, {each.name}", params.penalties, machine))
+            machine = partial(_machine, similarity, ids, truth, classes)
+            models.append(Model(f"support vectors, {similarity.name}", params.penalties, machine))
     if params.rounds or not models:
         boosted = partial(_boosted, columns, ids, truth, classes, seed)
-        models.append(Model(BOOST, (float(params.rounds),), boosted))
-    return models, without
+        models.append(Model(BOOSTING, (float(params.rounds),), boosted))
+    return models, exclusions
 
 
-def _neighbours(view: View, truth: np.ndarray, classes: int, k: float, train: np.ndarray, asked: np.ndarray):
-    block = np.ix_(asked, train)
+def _neighbours(view: View, truth: np.ndarray, classes: int, k: float, train: np.ndarray, targets: np.ndarray):
+    block = np.ix_(targets, train)
     return vector_machine.shares(view.near[block], truth[train], classes, int(k)), ~view.linked[block].any(axis=1)
 
 
-def _machine(view: View, ids, truth: np.ndarray, classes: int, C: float, train: np.ndarray, asked: np.ndarray):
-    scores = vector_machine.scores(view.kernel, (ids[train], train), truth[train], asked, classes, C)
-    return scores, ~view.linked[np.ix_(asked, train)].any(axis=1)
+def _machine(view: View, ids, truth: np.ndarray, classes: int, C: float, train: np.ndarray, targets: np.ndarray):
+    scores = vector_machine.scores(view.kernel, (ids[train], train), truth[train], targets, classes, C)
+    return scores, ~view.linked[np.ix_(targets, train)].any(axis=1)
 
 
 def _boosted(
-    columns: Columns, ids, truth: np.ndarray, classes: int, seed: int, rounds: float, train: np.ndarray, asked
+    columns: Columns, ids, truth: np.ndarray, classes: int, seed: int, rounds: float, train: np.ndarray, targets
 ) -> tuple[np.ndarray, np.ndarray]:
     sets = np.zeros((columns.n_objects, classes), bool)
     sets[ids[train], truth[train]] = True
-    return shares(votes_of(fit(columns, sets, int(rounds), seed, checks=1), columns, asked))
+    return shares(votes_of(fit(columns, sets, int(rounds), seed, checks=1), columns, targets))
 
 
 def _arrays(
-    told: nested.FinalScores,
-    found: Selection,
-    given: np.ndarray,
+    scores: nested.FinalScores,
+    selection: Selection,
+    label: np.ndarray,
     ids: np.ndarray,
     classes: int,
-    inside: np.ndarray,
+    subset_ids: np.ndarray,
     n: int,
 ) -> dict[str, np.ndarray]:
-    prior = nested.shares(given[ids], classes)
-    probability = nested.probabilities(told.scores, told.temperature, told.abstained, prior)
-    predicted = nested.decided(told.scores, told.abstained, prior)
-    fold, reported = np.full(len(given), -1, np.int8), np.zeros(len(given), bool)
-    fold[ids], reported[ids] = found.fold, found.reported
+    prior = nested.shares(label[ids], classes)
+    probability = nested.probabilities(scores.scores, scores.temperature, scores.abstained, prior)
+    predicted = nested.decided(scores.scores, scores.abstained, prior)
+    fold, reported = np.full(len(label), -1, np.int8), np.zeros(len(label), bool)
+    fold[ids], reported[ids] = selection.fold, selection.reported
     arrays = {
         "predicted": predicted,
         "probability": probability,
-        "score": probability[np.arange(len(given)), predicted],
-        "abstained": told.abstained,
-        "given": given.astype(np.int32),
+        "score": probability[np.arange(len(label)), predicted],
+        "abstained": scores.abstained,
+        "given": label.astype(np.int32),
         "fold": fold,
         "reported": reported,
     }
-    if len(inside) == n:
+    if len(subset_ids) == n:
         return arrays
     outside = {"predicted": -1, "given": -1, "fold": -1, "abstained": True}
-    whole = {name: np.full((n, *array.shape[1:]), outside.get(name, 0), array.dtype) for name, array in arrays.items()}
+    full_arrays = {
+        name: np.full((n, *array.shape[1:]), outside.get(name, 0), array.dtype) for name, array in arrays.items()
+    }
     for name, array in arrays.items():
-        whole[name][inside] = array
-    return whole
+        full_arrays[name][subset_ids] = array
+    return full_arrays
 
 
 def _report(
-    found: Selection, classes: list[str], given: np.ndarray, ids: np.ndarray, without: dict[str, str]
+    selection: Selection, classes: list[str], label: np.ndarray, ids: np.ndarray, exclusions: dict[str, str]
 ) -> dict[str, Any]:
     figures: dict[str, Any] = {"objects": 0, "accuracy": None}
-    if found.best is not None:
-        figures = {**found.best._asdict(), "majority_class_accuracy": found.majority}
+    if selection.best is not None:
+        figures = {**selection.best._asdict(), "majority_class_accuracy": selection.majority}
     return {
         "classes": classes,
         "labelled": len(ids),
-        "predicted": len(given),
-        "model": found.model.name,
-        "setting": found.setting,
+        "predicted": len(label),
+        "model": selection.model.name,
+        "setting": selection.setting,
         "chosen_by": "log loss of held-out objects"
-        if found.best
+        if selection.best
         else f"fewer than {nested.MIN_LABELLED_OBJECTS} labels, or one class",
         "held_out": figures,
-        "models": nested.report(found),
-        "without": without,
+        "models": nested.report(selection),
+        "without": exclusions,
     }
 
 
 def view(snapshot: Snapshot, name: str, labelled: np.ndarray, seed: int) -> View:
-    """The view of this name on labelled objects (ids, L). Raises `NoView`, and `available_memory.TooLarge` where k1 or
-    k2 do not fit. Cost as of the similarity, memory 3 n L."""
+    """The view of this name on labelled objects (ids, L). Raises `NoView`, and `available_memory.TooLarge` if k1 or k2
+    do not fit. Cost of the similarity, memory 3 n L."""
     if name == "embedding":
-        found = points(snapshot, seed)
-        return _of_distances(name, _squared(found.X, labelled), found.asked, labelled)
-    if name == LEARNED:
+        embedding = points(snapshot, seed)
+        return _of_distances(name, _squared(embedding.X, labelled), embedding.asked, labelled)
+    if name == LEARNED_KERNEL:
         return _learned(snapshot, labelled, seed)
     near = _rows(snapshot, name, labelled)
     return View(name, near, vector_machine.prepared(near, labelled), near != 0)
 
 
 def _rows(snapshot: Snapshot, name: str, labelled: np.ndarray) -> np.ndarray:
-    """(n, L) of a similarity."""
+    """(n, L) columns of a similarity: k1 and k2 are computed for the labelled objects alone."""
     statistic, form, _ = similarity_of_snapshot.recipe(name)
     try:
         if statistic in similarity_of_snapshot.KERNELS:
@@ -293,24 +295,24 @@ def _rows(snapshot: Snapshot, name: str, labelled: np.ndarray) -> np.ndarray:
 
 def _learned(snapshot: Snapshot, labelled: np.ndarray, seed: int) -> View:
     try:
-        made = kernel_learning.refit(snapshot, kernel_learning.Params(), seed, evaluate=False)
+        artifact = kernel_learning.refit(snapshot, kernel_learning.Params(), seed, evaluate=False)
     except (CannotRefit, SolverFailed) as error:
         raise NoView(str(error)) from None
-    distances = squared_distances(np.asarray(made.arrays["K"]))[:, labelled]
-    return _of_distances(LEARNED, distances, np.ones(len(distances), bool), labelled)
+    distances = squared_distances(np.asarray(artifact.arrays["K"]))[:, labelled]
+    return _of_distances(LEARNED_KERNEL, distances, np.ones(len(distances), bool), labelled)
 
 
 def _squared(X: np.ndarray, labelled: np.ndarray) -> np.ndarray:
-    some = X[labelled]
-    return np.maximum((X**2).sum(axis=1)[:, None] + (some**2).sum(axis=1) - 2 * X @ some.T, 0.0)
+    labelled_points = X[labelled]
+    return np.maximum((X**2).sum(axis=1)[:, None] + (labelled_points**2).sum(axis=1) - 2 * X @ labelled_points.T, 0.0)
 
 
-def _of_distances(name: str, squared: np.ndarray, known: np.ndarray, labelled: np.ndarray) -> View:
-    """Of squared distances (n, L): neighbours by them, and the kernel exp(-D^2 / 2 m), m the mean among labelled ones.
-    What is not known is not linked."""
-    among = squared[labelled][np.ix_(known[labelled], known[labelled])]
-    mean = float(among.sum()) / max(len(among) * (len(among) - 1), 1) or 1.0
-    linked = known[:, None] & known[labelled]
+def _of_distances(name: str, squared: np.ndarray, has_answers: np.ndarray, labelled: np.ndarray) -> View:
+    """The view by squared distances (n, L): neighbours by distance, and the kernel exp(-D^2 / 2 m), m the mean among
+    the labelled objects. Objects without answers are not linked."""
+    labelled_squares = squared[labelled][np.ix_(has_answers[labelled], has_answers[labelled])]
+    mean = float(labelled_squares.sum()) / max(len(labelled_squares) * (len(labelled_squares) - 1), 1) or 1.0
+    linked = has_answers[:, None] & has_answers[labelled]
     near = np.where(linked, -squared, -np.inf)
     kernel = np.where(linked, np.exp(-squared / (2 * mean)), 0.0)
     kernel[labelled, np.arange(len(labelled))] = 1.0

@@ -1,9 +1,8 @@
 """Are there clusters, and how many? One graded answer (`clustering.graded`; docs/design/clustering.md).
 
-Of many different questions, the positions are those of the embedding of the same snapshot, which a run, the command
-`refit` and a study fit first (`refits.NEEDED`); of fewer, objects are embedded anew (`clustering.graded.FITTED`). No
-step draws at random, and the embedding's setting does not depend on the seed, so that the answer does not either.
-Labels keep their meaning from one snapshot to the next.
+With many different questions, positions are those of the embedding of the same snapshot, which a run, the command
+`refit` and a study fit first; with few, objects are embedded here (`clustering.graded.FITTED`). Nothing is drawn at
+random, and labels keep their meaning from one snapshot to the next.
 """
 
 from typing import Any
@@ -31,7 +30,7 @@ REQUIRED = CLUSTERS.required
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """There are no parameters: what is said of a study is no matter of choice."""
+    """There are no parameters: the answer about a study does not depend on choices."""
 
 
 def refit(
@@ -89,37 +88,39 @@ def refit(
         ids = ids[ids < len(needed.arrays["X"])]
         answers = answers.among(ids)
         sets = components(snapshot)
-        d = needed.arrays["X"].shape[1]
+        n_dimensions = needed.arrays["X"].shape[1]
         if sets is not None and sets.max(initial=0) > 0:
-            made = _unknown(answers, UNCONNECTED, d)
+            answer = _ungrouped(answers, UNCONNECTED, n_dimensions)
         elif len(ids) >= LEAST and _cancel(answers):
-            made = _unknown(answers, ALIKE, d)
+            answer = _ungrouped(answers, ALIKE, n_dimensions)
         else:
             tied = figure(needed.report, "dimensions_tied")
             points = np.asarray(needed.arrays["X"][ids], np.float64)
-            made = grade_clusters(answers, points, None if tied is None else int(tied))
-    progress(1, 1, clearer_than=None if np.isnan(made.clearer_than) else made.clearer_than)
-    return _artifact(snapshot, params, seed, previous, ids, made, needed)
+            answer = grade_clusters(answers, points, None if tied is None else int(tied))
+    progress(1, 1, clearer_than=None if np.isnan(answer.clearer_than) else answer.clearer_than)
+    return _artifact(snapshot, params, seed, previous, ids, answer, needed)
 
 
 def _answers(snapshot: Snapshot) -> Answers:
-    """All answers; participants with few of them are nobody in particular, as for the embedding."""
-    return embedding.without_rare_participants(answers_of(snapshot, embedding.SPLIT)[1])
+    """All answers; those of participants with few of them name no participant, as in the embedding."""
+    return embedding.without_rare_participants(answers_of(snapshot, embedding.PUBLISHED_SEED)[1])
 
 
 def _cancel(answers: Answers) -> bool:
-    """Whether every question was answered as often each way: then all objects are alike."""
-    asked = of_rows(answers.rows, answers.n_objects, answers.times)
-    return bool((asked.near == asked.far).all())
+    """Whether every question was answered equally often each way: then all objects are alike."""
+    questions = of_rows(answers.rows, answers.n_objects, answers.times)
+    return bool((questions.near == questions.far).all())
 
 
-def _unknown(answers: Answers, reason: str, d: int) -> ClusterAnswer:
-    """No groups, and why."""
-    nothing = grade_clusters(answers.of(np.zeros(len(answers.rows), bool))._replace(n_objects=0), np.empty((0, d)))
+def _ungrouped(answers: Answers, reason: str, n_dimensions: int) -> ClusterAnswer:
+    """The answer without groups, and its reason."""
+    answer = grade_clusters(
+        answers.of(np.zeros(len(answers.rows), bool))._replace(n_objects=0), np.empty((0, n_dimensions))
+    )
     m = answers.n_objects
-    nobody = np.full(m, -1, np.int32)
-    return nothing._replace(
-        reason=reason, labels=nobody, second=nobody, stability=np.zeros(m), answers=int(answers.times.sum())
+    no_group = np.full(m, -1, np.int32)
+    return answer._replace(
+        reason=reason, labels=no_group, second=no_group, stability=np.zeros(m), answers=int(answers.times.sum())
     )
 
 
@@ -129,58 +130,50 @@ def _artifact(
     seed: int,
     previous: Artifact | None,
     ids: np.ndarray,
-    made: ClusterAnswer,
+    answer: ClusterAnswer,
     needed: Artifact,
 ) -> Artifact:
     n = len(snapshot.objects)
-    own, second, subgroup = (np.full(n, -1, np.int32) for _ in range(3))
-    own[ids] = made.labels
-    labels, ari = stability.continued(own, previous)
-    number = np.full(int(made.labels.max(initial=-1)) + 2, -1, np.int32)  # the last: no group
-    number[made.labels] = labels[ids]
-    number[-1] = -1
-    second[ids] = number[made.second]
-    of_object = np.zeros(n)
-    of_object[ids] = made.stability
-    splits = []
-    called = numbers(labels)
-    for each in made.subgroups:
-        inside = ids[each.labels >= 0]
-        splits.append({"group": int(called[inside[0]]), "k": each.k, "grade": each.grade})
-        if are_separated(splits[-1]):
-            subgroup[inside] = each.labels[each.labels >= 0]
+    labels = np.full(n, -1, np.int32)
+    labels[ids] = answer.labels
+    labels, ari = stability.continued(labels, previous)
+    group_numbers = numbers(labels)
+    subgroup, splits = _subgroups(ids, answer, group_numbers)
+    stability_of_object = np.zeros(n)
+    stability_of_object[ids] = answer.stability
     arrays = {
         "labels": labels,
-        "k": np.array(made.k or 0),
-        "stability": of_object,
-        "second": second,
+        "k": np.array(answer.k or 0),
+        "stability": stability_of_object,
+        "second": _second(labels, ids, answer),
         "subgroup": subgroup,
-        "clearer_than": np.array(made.clearer_than),
-        "detection_limit": np.array(made.detection_limit),
-        "replication": np.array([made.replication, made.replication_low, made.replication_high]),
-        "gain": np.array([made.gain, made.gain_se]),
-        "tested_k": np.asarray(made.tested.k, np.int64),
-        "tested_clearness": np.asarray(made.tested.clearness, np.float64),
+        "clearer_than": np.array(answer.clearer_than),
+        "detection_limit": np.array(answer.detection_limit),
+        "replication": np.array([answer.replication, answer.replication_low, answer.replication_high]),
+        "gain": np.array([answer.gain, answer.gain_se]),
+        "tested_k": np.asarray(answer.tested.k, np.int64),
+        "tested_clearness": np.asarray(answer.tested.clearness, np.float64),
     }
-    sizes = np.bincount(called[called >= 1], minlength=1)[1:]
+    is_between = (labels >= 0) & (stability_of_object < BETWEEN)
+    figures = ("clearer_than", "detection_limit", "gain", "gain_se")
     report: dict[str, Any] = {
-        "grade": made.grade,
-        "reason": made.reason,
-        "k": made.k,
+        "grade": answer.grade,
+        "reason": answer.reason,
+        "k": answer.k,
         "objects": len(ids),
-        "answers": made.answers,
-        "sizes": sizes.tolist(),
-        "between": int(((labels >= 0) & (of_object < BETWEEN)).sum()) if made.stability.any() else None,
+        "answers": answer.answers,
+        "sizes": np.bincount(group_numbers[group_numbers >= 1], minlength=1)[1:].tolist(),
+        "between": int(is_between.sum()) if answer.stability.any() else None,
         "subgroups": splits,
-        **{name: _known(getattr(made, name)) for name in ("clearer_than", "detection_limit", "gain", "gain_se")},
+        **{name: _finite_or_none(getattr(answer, name)) for name in figures},
         "replication": {
-            "ari": _known(made.replication),
-            "low": _known(made.replication_low),
-            "high": _known(made.replication_high),
+            "ari": _finite_or_none(answer.replication),
+            "low": _finite_or_none(answer.replication_low),
+            "high": _finite_or_none(answer.replication_high),
         },
-        "dimensions": made.dimensions,
-        "dimension_tied": made.dimension_tied,
-        "precision": _known(made.precision),
+        "dimensions": answer.dimensions,
+        "dimension_tied": answer.dimension_tied,
+        "precision": _finite_or_none(answer.precision),
         "embedding": {"params": dict(needed.params), "snapshot": needed.sequence},
         "ari_to_previous": ari,
     }
@@ -188,6 +181,29 @@ def _artifact(
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
 
 
-def _known(value: float) -> float | None:
-    """A figure of a report, None where it was not computed."""
+def _second(labels: np.ndarray, ids: np.ndarray, answer: ClusterAnswer) -> np.ndarray:
+    """(n,) the next most frequent group of each object, by the published labels; -1 without one."""
+    label_of = np.full(int(answer.labels.max(initial=-1)) + 2, -1, np.int32)  # the last: no group
+    label_of[answer.labels] = labels[ids]
+    label_of[-1] = -1
+    second = np.full(len(labels), -1, np.int32)
+    second[ids] = label_of[answer.second]
+    return second
+
+
+def _subgroups(
+    ids: np.ndarray, answer: ClusterAnswer, group_numbers: np.ndarray
+) -> tuple[np.ndarray, list[dict[str, Any]]]:
+    """`((n,) the subgroup of each object, -1 without one, the tested groups for the report)`."""
+    subgroup, splits = np.full(len(group_numbers), -1, np.int32), []
+    for split in answer.subgroups:
+        members = ids[split.labels >= 0]
+        splits.append({"group": int(group_numbers[members[0]]), "k": split.k, "grade": split.grade})
+        if are_separated(splits[-1]):
+            subgroup[members] = split.labels[split.labels >= 0]
+    return subgroup, splits
+
+
+def _finite_or_none(value: float) -> float | None:
+    """A figure of a report; None if it was not computed."""
     return float(value) if np.isfinite(value) else None

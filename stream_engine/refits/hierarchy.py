@@ -2,12 +2,9 @@
 
     revenue(H) = sum over triplets (i, j, k) of |H(i v k)| - |H(i v j)| = - sum_{i < j} W_ij |H(i v j)|,   W = AddS-3
 
-where |H(i v j)| is the number of objects below the lowest node that contains both; the same with AddS-4 for
-quadruplets. Higher is better: near pairs should meet at a low node. The revenue is minus Dasgupta's cost on AddS
-(Mandal, Perrot & Ghoshdastidar 2023, "A Revenue Function for Comparison-Based Hierarchical Clustering"). Linkage uses
-the dissimilarities s - W, which merge in the order of W. For k1 and k2, s = 1: half the squared distance in feature
-space (Kleindessner & von Luxburg 2017, sec. 4.1: complete linkage of the food data on k1). For the embedding, s = 0:
-the squared distance. The revenue always uses AddS, because it is about comparisons. O(n^2) time and n^2 / 2 doubles.
+where |H(i v j)| is the number of objects below the lowest node that contains both; the same with AddS-4 for quadruplets
+(Mandal, Perrot & Ghoshdastidar 2023, "A Revenue Function for Comparison-Based Hierarchical Clustering"). Higher is
+better: near pairs should meet at a low node. O(n^2) time and n^2 / 2 doubles.
 """
 
 from typing import Annotated, Any, Literal, NamedTuple
@@ -59,7 +56,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Tree(NamedTuple):
-    """One dendrogram and what it earns: the comparison-based revenue (Mandal, Perrot & Ghoshdastidar 2023)."""
+    """One dendrogram, and its comparison-based revenue (Mandal, Perrot & Ghoshdastidar 2023)."""
 
     method: str
     linkage: np.ndarray  # (m - 1, 4) float64, scipy's format
@@ -104,7 +101,7 @@ def refit(
                 available_memory.matrices(3 if _is_additive(params) else 4, len(ids)),
                 "raise --memory-gb, or choose objects (--set objects=5000)",
             )
-            counted = _counted(snapshot, params, similarity)
+            additive_input = _additive_similarity(snapshot, params, similarity)
         except (available_memory.TooLarge, similarity_of_snapshot.NoCounts) as error:
             raise CannotRefit(f"{KIND}: {error}") from error
         W = similarity_of_snapshot.restricted(similarity.W, ids)
@@ -115,7 +112,7 @@ def refit(
             )
         order = stability.canonical_order(W)
         ids, W = ids[order], dense(similarity_of_snapshot.restricted(W, order))
-        additive = W if _is_additive(params) else dense(similarity_of_snapshot.restricted(counted.W, ids))
+        additive = W if _is_additive(params) else dense(similarity_of_snapshot.restricted(additive_input.W, ids))
         trees = []
         for method in METHODS if params.method == "best" else (params.method,):
             trees.append(tree(W, method, additive, similarity_of_snapshot.of_itself(params.similarity, W)))
@@ -131,10 +128,10 @@ def refit(
     report: dict[str, Any] = {
         "objects": len(snapshot.objects),
         "leaves": len(ids),
-        "comparisons": counted.comparisons,
+        "comparisons": additive_input.comparisons,
         "method": best.method,
         "revenue": {t.method: t.revenue for t in trees},
-        "revenue_per_comparison": best.revenue / counted.comparisons if counted.comparisons else 0.0,
+        "revenue_per_comparison": best.revenue / additive_input.comparisons if additive_input.comparisons else 0.0,
         "share_of_bound": best.revenue / bound if bound else None,
     }
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
@@ -144,15 +141,19 @@ def _is_additive(params: Params) -> bool:
     return similarity_of_snapshot.recipe(params.similarity).additive == params.similarity
 
 
-def _counted(snapshot: Snapshot, params: Params, similarity: SimilarityInput) -> SimilarityInput:
-    """The AddS that a tree's revenue is counted on."""
+def _additive_similarity(snapshot: Snapshot, params: Params, similarity: SimilarityInput) -> SimilarityInput:
+    """The AddS of a tree's revenue: the revenue is about comparisons, so it always uses AddS."""
     additive = similarity_of_snapshot.recipe(params.similarity).additive
     return similarity if _is_additive(params) else similarity_of_snapshot.similarity(snapshot, additive)
 
 
 def tree(W: np.ndarray, method: str, additive: np.ndarray | None = None, of_itself: float | None = None) -> Tree:
-    """Linkage of a similarity (m, m) and its revenue on AddS (`additive`; none: W is it). `of_itself`: of an object to
-    itself, at least every entry; none: the largest entry. O(m^2).
+    """Linkage of a similarity (m, m) and its revenue on AddS (`additive`; None: W). `of_itself`: the similarity of an
+    object to itself, at least every entry; None: the largest entry. O(m^2).
+
+    Linkage uses the dissimilarities `of_itself` - W, which merge in the order of W. For k1 and k2 that is 1 - W, half
+    the squared distance in feature space (Kleindessner & von Luxburg 2017, sec. 4.1: complete linkage of the food data
+    on k1); for the embedding it is 0 - W, the squared distance.
 
     >>> W = np.array([[0, 2, -1], [2, 0, -1], [-1, -1, 0.]])
     >>> average = tree(W, "average")
@@ -168,24 +169,26 @@ def tree(W: np.ndarray, method: str, additive: np.ndarray | None = None, of_itse
 
 
 def revenue(W: np.ndarray, merges: np.ndarray) -> float:
-    """- sum_{i < j} W_ij |H(i v j)| for a linkage in scipy's format. O(m^2), O(m^2) memory.
+    """- sum_{i < j} W_ij |H(i v j)|, minus Dasgupta's cost on W, for a linkage in scipy's format. O(m^2) time and
+    memory.
 
     >>> revenue(np.array([[0, 2, -1], [2, 0, -1], [-1, -1, 0.]]), np.array([[0, 2, 1., 2], [1, 3, 2., 3]]))
     -1.0
     """
     sums = W.copy()  # row and column of a cluster's representative: sums of W towards every other cluster's objects
-    where = list(range(len(W)))
+    representative = list(range(len(W)))
     total = 0.0
     for left, right, _, size in merges:
-        a, b = where[int(left)], where[int(right)]
+        a, b = representative[int(left)], representative[int(right)]
         total -= sums[a, b] * size
         sums[a] += sums[b]
         sums[:, a] += sums[:, b]
-        where.append(a)
+        representative.append(a)
     return float(total)
 
 
 def revenue_bound(W: np.ndarray) -> float:
-    """No tree earns more: positive pairs meet at size 2 at best, negative ones at the root. Loose, but free."""
+    """An upper bound of the revenue of all trees: positive pairs meet at size 2 at best, negative ones at the root.
+    Loose, but free."""
     upper = W[np.triu_indices(len(W), 1)]
     return float(-2 * upper[upper > 0].sum() - len(W) * upper[upper < 0].sum())

@@ -2,10 +2,9 @@
 
 All directions of all triplets count, with their multiplicities (E is a sum over triplets). lambda1 and lambda2 are
 given, or selected on a validation set from a grid in units of the smallest values at which nothing is learned. The
-figures of the report are cross-fitted (`evaluation.cross_fit`), each with a selection of its own. The published kernel
-is fitted to all answers. It is certified: `gap` bounds how far its objective can be above the optimum. Cost: a grid of
-solves and two more for each group of folds, of O(m r) an iteration for a rank of r (O(m + n^3) for few objects), all
-but the last rough.
+published kernel is fitted to all answers, and is certified: `gap` bounds how far its objective can be above the
+optimum. Cost: a grid of solves and two more for each group of folds, of O(m r) an iteration for a rank of r (O(m + n^3)
+for few objects), all but the last rough.
 
 With `objects` the kernel is learned over a subset, and n is its size. The other objects can be added to it by their own
 comparisons as anchors, with the same loss and lambda1, and by the auxiliary kernels: K ~ F F' over all.
@@ -22,7 +21,7 @@ from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.evaluation import held_out
 from stream_engine.evaluation.held_out import slope_of
 from stream_engine.evaluation.responses import VALIDATION_SHARE
-from stream_engine.evaluation.subset import common, learned_ids
+from stream_engine.evaluation.subset import common_positions, learned_ids
 from stream_engine.kernel_learning import auxiliary_kernels, mkpoe, out_of_sample, rckl
 from stream_engine.kernel_learning.auxiliary_kernels import AuxiliaryKernels, KernelSpec
 from stream_engine.kernel_learning.pair_lists import excess, share_satisfied, weighted_triplets
@@ -44,9 +43,6 @@ from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 KIND = "kernel_learning"
 AXES = KERNEL_LEARNING.axes
-MATRICES = 16  # of n^2 doubles, besides the auxiliary ones: K, K0, a step's points, gradients, eigenvectors, workspace
-ROUGH = 1e-3  # relative gap of solves that only rank lambdas
-GRID = (0.5, 0.2, 0.08, 0.03)  # candidate lambdas, as fractions of the smallest values at which K0 or mu is 0
 
 
 class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
@@ -93,23 +89,22 @@ class Inputs(NamedTuple):
 
     n: int
     triplets: np.ndarray  # (m, 3) int32
-    weight: np.ndarray  # (m,) float64: how often each was said
+    weight: np.ndarray  # (m,) float64: how often each was given
     helpers: AuxiliaryKernels
 
     def of(self, restricted: Snapshot) -> "Inputs":
-        """The same with the triplets that another snapshot of these objects counts."""
+        """The same with the triplets of another snapshot of these objects."""
         triplets, weight = weighted_triplets(triplet_columns(restricted))
         return self._replace(triplets=triplets, weight=weight)
 
 
 class Choice(NamedTuple):
-    """The lambdas to learn with, every pair that was tried with its held-out log loss, where to start from, and the
-    slope of its probabilities; None where nothing is there to calibrate it by."""
+    """The lambdas to learn with, and how they were selected."""
 
     lambdas: Lambdas
-    tried: list[dict[str, float]]
-    start: rckl.Start | None
-    slope: float | None
+    tried: list[dict[str, float]]  # candidates with their held-out log loss, for the report
+    start: rckl.Start | None  # where the fit to all answers starts
+    slope: float | None  # of the probabilities; None without a validation set
 
 
 def refit(
@@ -159,61 +154,68 @@ def refit(
         evaluation = KernelEvaluation(task, VALIDATION_SHARE, evaluate=evaluate)
         choose = partial(_choose, task, inputs, progress=progress)
         choice = choose(evaluation.split())
-        outside = _Outside(params, inputs)
-        figures = evaluation.evaluated(choice, choose, outside.learned)
-        near = (outside.first or choice.start) if choice.tried else None
-        start = _warm_start(previous, inputs, task.subset.ids, params.loss) or near
+        fold_fits = _FoldFits(params, inputs)
+        figures = evaluation.evaluate(choice, choose, fold_fits.kernel_and_slope)
+        cold_start = (fold_fits.first_end or choice.start) if choice.tried else None
+        start = _warm_start(previous, inputs, task.subset.ids, params.loss) or cold_start
         solves = len(choice.tried) + 2
         progress(solves - 1, solves)
-        last = partial(_fit, params, inputs, choice.lambdas, tolerance=params.tolerance)
-        learned, solver = second_solver.solved(
+        fit_published = partial(_fit, params, inputs, choice.lambdas, tolerance=params.tolerance)
+        solution, solver = second_solver.solve_by(
             KIND,
             params.solver,
-            lambda tell: last(start, max_iterations=params.max_iterations, progress=tell),
-            lambda: last(None, solver="cvxpy"),
-            lambda found: found.converged,
+            lambda report_progress: fit_published(
+                start, max_iterations=params.max_iterations, progress=report_progress
+            ),
+            lambda: fit_published(None, solver="cvxpy"),
+            lambda candidate: candidate.converged,
             kernel_refits.last_solve(progress, solves),
         )
-        if not learned.converged:
+        if not solution.converged:
             raise SolverFailed(
-                f"kernel_learning: gap {learned.gap:.2g} after {learned.iterations} iterations; expected <= "
+                f"kernel_learning: gap {solution.gap:.2g} after {solution.iterations} iterations; expected <= "
                 f"{params.tolerance}, next: raise max_iterations, tolerance or lambda1"
             )
-        extension = _extension(task, inputs.helpers, choice.lambdas.lambda1, learned)
-        progress(solves, solves, gap=learned.gap)
-        told = evaluation.report(figures, choice.slope, learned.gram)
-        return _artifact(task, inputs, choice, learned, extension, told | {"solver": solver})
+        extension = _extension(task, inputs.helpers, choice.lambdas.lambda1, solution)
+        progress(solves, solves, gap=solution.gap)
+        figures_report = evaluation.report(figures, choice.slope, solution.gram)
+        return _artifact(task, inputs, choice, solution, extension, figures_report | {"solver": solver})
+
+
+# Arrays of n^2 doubles besides the auxiliary kernels: K, K0, a step's points, gradients, eigenvectors, workspace.
+MATRICES_IN_MEMORY = 16
 
 
 def _inputs(task: Task) -> Inputs:
-    """The comparisons among the subset and the auxiliary kernels over it, where these can teach something and fit."""
+    """The comparisons among the subset, and the auxiliary kernels over it. Raises `CannotRefit` if they are too few or
+    too large."""
     params, restricted = task.params, task.restricted
     columns, names = triplet_columns(restricted), restricted.objects
     triplets, weight = weighted_triplets(columns)
     _check(task, triplets, len(net_triplets(columns)[0]))
     if params.solver == "cvxpy":
-        kernel_refits.require_few(task, len(triplets))
+        kernel_refits.require_few_for_cvxpy(task, len(triplets))
     extra = len(params.kernels)
-    kernel_refits.require_memory(task, MATRICES + extra, 8 * len(triplets) * (20 + extra))
+    kernel_refits.require_memory(task, MATRICES_IN_MEMORY + extra, 8 * len(triplets) * (20 + extra))
     helpers = auxiliary_kernels.load(params.kernels, names, task.snapshot.objects)
     return Inputs(len(names), triplets, weight, helpers)
 
 
 def _check(task: Task, triplets: np.ndarray, decided: int) -> None:
-    among, params = task.among, task.params
+    subset_words, params = task.subset_words, task.params
     if len(triplets) == 0:
         raise CannotRefit(
-            f"kernel_learning: got 0 triplets{among}; expected at least one, next: "
+            f"kernel_learning: got 0 triplets{subset_words}; expected at least one, next: "
             + (
                 "choose more objects, or others"
-                if among
+                if subset_words
                 else next_step(task.snapshot.counters["comparisons"], "triplet_counts")
             )
         )
     if decided == 0:
         raise CannotRefit(
-            f"kernel_learning: all {len(triplets) // 2} triplets{among} are ties, so nothing can be learned; expected "
-            "a majority for at least one"
+            f"kernel_learning: all {len(triplets) // 2} triplets{subset_words} are ties, so nothing can be learned; "
+            "expected a majority for at least one"
         )
     if params.form == "mkl" and not params.kernels:
         raise CannotRefit(
@@ -222,7 +224,7 @@ def _check(task: Task, triplets: np.ndarray, decided: int) -> None:
     kernel_refits.require_subset_to_extend(task)
 
 
-def _built(params: Params, inputs: Inputs) -> Problem:
+def _problem(params: Params, inputs: Inputs) -> Problem:
     """The problem at lambdas of 1."""
     return rckl.build(
         inputs.triplets, inputs.weight, inputs.helpers.kernels, inputs.n, params.form, params.loss, 1.0, 1.0
@@ -230,7 +232,7 @@ def _built(params: Params, inputs: Inputs) -> Problem:
 
 
 def _fit(params: Params, inputs: Inputs, lambdas: Lambdas, start: rckl.Start | None, **limits: Any) -> rckl.Learned:
-    """`rckl.fit` with the form and the loss that the refit was asked for."""
+    """`rckl.fit` with the form and the loss of the parameters."""
     return rckl.fit(
         inputs.triplets,
         inputs.n,
@@ -246,23 +248,23 @@ def _fit(params: Params, inputs: Inputs, lambdas: Lambdas, start: rckl.Start | N
 
 
 def _extension(
-    task: Task, helpers: AuxiliaryKernels, lambda1: float, learned: rckl.Learned
+    task: Task, helpers: AuxiliaryKernels, lambda1: float, solution: rckl.Learned
 ) -> out_of_sample.Extension | None:
-    """All other objects joined to the learned points: their auxiliary parts by Nystrom, the rest by the refit's own
-    loss and lambda1; None where they are excluded."""
+    """All other objects added to the learned points: their auxiliary parts by Nystrom, the rest by the refit's own loss
+    and lambda1; None if they are excluded."""
     params, ids = task.params, task.subset.ids
     if params.rest == "none":
         return None
-    used = [a for a, weight in enumerate(learned.mu.tolist()) if weight > 0]
-    specs = {helpers.names[a]: params.kernels[helpers.names[a]] for a in used}
+    used_kernels = [kernel for kernel, weight in enumerate(solution.mu.tolist()) if weight > 0]
+    specs = {helpers.names[kernel]: params.kernels[helpers.names[kernel]] for kernel in used_kernels}
     across = auxiliary_kernels.across(specs, task.snapshot.objects, ids)
-    roots = [mkpoe.factor(helpers.kernels[a]) for a in used]
-    scales = np.sqrt(learned.mu[used])
-    maps = [scale * each.inverse for scale, each in zip(scales, roots)]
-    fixed = [scale * each.root for scale, each in zip(scales, roots)]
+    roots = [mkpoe.factor(helpers.kernels[kernel]) for kernel in used_kernels]
+    scales = np.sqrt(solution.mu[used_kernels])
+    maps = [scale * factor.inverse for scale, factor in zip(scales, roots)]
+    fixed = [scale * factor.root for scale, factor in zip(scales, roots)]
     model = out_of_sample.Model(
-        float(np.trace(learned.gram)),
-        out_of_sample.root(learned.k0, kernel_refits.DIRECTIONS),
+        float(np.trace(solution.gram)),
+        out_of_sample.root(solution.k0, kernel_refits.DIRECTIONS),
         np.concatenate([np.zeros((len(ids), 0)), *fixed], axis=1),
         *kernel_refits.rows_from_files(across, maps, len(task.snapshot.objects)),
         lambda1,
@@ -273,80 +275,87 @@ def _extension(
     )
 
 
+GRID = (0.5, 0.2, 0.08, 0.03)  # candidate lambdas, as fractions of the smallest values at which K0 or mu is 0
+
+
 def _choose(task: Task, inputs: Inputs, split: TrainingSplit | None, *, progress: Progress) -> Choice:
-    """lambda1 and lambda2: as given, or with the least held-out log loss; ties go to the larger, simpler, ones. E is a
-    sum: against fewer answers the same lambdas are made smaller by as much."""
-    params, whole = task.params, float(inputs.weight.sum())
-    outside = inputs if split is None else inputs.of(split.outside)
-    largest = rckl.largest_lambdas(_built(params, outside))
-    largest1, largest2 = (float(each * whole / outside.weight.sum()) for each in largest)
+    """lambda1 and lambda2: as given, or with the least held-out log loss; of equal ones the larger, which give the
+    simpler model. E is a sum over answers, so for fewer answers lambdas are reduced in proportion."""
+    params, total_weight = task.params, float(inputs.weight.sum())
+    outside_inputs = inputs if split is None else inputs.of(split.outside)
+    largest = rckl.largest_lambdas(_problem(params, outside_inputs))
+    largest1, largest2 = (float(limit * total_weight / outside_inputs.weight.sum()) for limit in largest)
     first = rckl.grid(params.lambda1, GRID, largest1, params.form != "mkl")
     second = rckl.grid(params.lambda2, GRID, largest2, params.form != "t" and bool(inputs.helpers.kernels))
     middle = Lambdas(*(grid.values[len(grid.values) // 2] for grid in (first, second)))
     if split is None or not split.can_choose:  # the middle of the grid, and the report says so
         return Choice(middle, [], None, None)
-    training, asked, n_grid = inputs.of(split.fitting), split.choosing, len(first.values) * len(second.values)
+    training, validation, n_grid = inputs.of(split.fitting), split.validation, len(first.values) * len(second.values)
     if first.fixed and second.fixed:
-        learned = _rough(params, training, middle, whole, None)
-        slope = kernel_refits.calibrated_slope(learned.gram, asked)
+        learned = _rough(params, training, middle, total_weight, None)
+        slope = kernel_refits.calibrated_slope(learned.gram, validation)
         return Choice(middle, [], rckl.Start(learned.k0, learned.mu), slope)
-    tried: list[dict[str, float]] = []
-    response = np.unique(asked.response, return_inverse=True)[1].reshape(-1)
+    trials: list[dict[str, float]] = []
+    response = np.unique(validation.response, return_inverse=True)[1].reshape(-1)
 
     def attempt(lambdas: Lambdas, start: rckl.Start | None) -> Attempt:
-        """A rough fit with these two, begun at `start`: its log loss on the answers that choose, and where it ended."""
-        learned = _rough(params, training, lambdas, whole, start)
-        margin = -excess(learned.gram, asked.rows)
-        slope = 1.0 if params.loss == "ste" else slope_of(margin, asked.times)
-        calibrated = kernel_refits.calibrated_slope(learned.gram, asked)
-        sums = np.bincount(response, asked.times * held_out.losses(margin, slope))
-        losses = Losses(sums, np.bincount(response, asked.times))
-        error = 1.0 - share_satisfied(learned.gram, asked.rows, asked.times)
-        told = {"log_loss": losses.mean, "error": error, "rank": learned.rank, "gap": learned.gap}
-        tried.append(lambdas._asdict() | told)
-        progress(len(tried), max(n_grid, len(tried)) + 2, **told)
+        """A rough fit with these two, from `start`: its log loss on the validation set, and where it ended."""
+        learned = _rough(params, training, lambdas, total_weight, start)
+        margin = -excess(learned.gram, validation.rows)
+        slope = 1.0 if params.loss == "ste" else slope_of(margin, validation.times)
+        calibrated = kernel_refits.calibrated_slope(learned.gram, validation)
+        sums = np.bincount(response, validation.times * held_out.losses(margin, slope))
+        losses = Losses(sums, np.bincount(response, validation.times))
+        error = 1.0 - share_satisfied(learned.gram, validation.rows, validation.times)
+        trial_figures = {"log_loss": losses.mean, "error": error, "rank": learned.rank, "gap": learned.gap}
+        trials.append(lambdas._asdict() | trial_figures)
+        progress(len(trials), max(n_grid, len(trials)) + 2, **trial_figures)
         return Attempt(lambdas, losses, rckl.Start(learned.k0, learned.mu, learned.dual), calibrated)
 
     best = rckl.best_lambdas(attempt, first, second)
-    return Choice(best.lambdas, tried, best.start._replace(dual=None), best.sure)
+    return Choice(best.lambdas, trials, best.start._replace(dual=None), best.sure)
 
 
-class _Outside:
-    """Kernels learned from all answers but some; `first` is where the first of them ended."""
+class _FoldFits:
+    """Kernels learned without held-out answers; `first_end` is where the first of these fits ended."""
 
     def __init__(self, params: Params, inputs: Inputs):
         self._params, self._inputs = params, inputs
-        self.first: rckl.Start | None = None
+        self.first_end: rckl.Start | None = None
 
-    def learned(self, choice: Choice, training: Snapshot) -> tuple[np.ndarray, float] | None:
-        """The kernel that the chosen lambdas learn, and its slope.
+    def kernel_and_slope(self, choice: Choice, training: Snapshot) -> tuple[np.ndarray, float] | None:
+        """`(the kernel at the selected lambdas, its slope)`.
 
         The slope comes from the validation set, even for a likelihood: the trace shrinks distances, so that a fit is
         underconfident about held-out answers.
         """
         if choice.slope is None:
             return None
-        whole = self._inputs.weight.sum()
-        learned = _rough(self._params, self._inputs.of(training), choice.lambdas, whole, choice.start)
-        self.first = self.first or rckl.Start(learned.k0, learned.mu)
+        total_weight = self._inputs.weight.sum()
+        learned = _rough(self._params, self._inputs.of(training), choice.lambdas, total_weight, choice.start)
+        self.first_end = self.first_end or rckl.Start(learned.k0, learned.mu)
         return learned.gram, choice.slope
 
 
-def _rough(params: Params, training: Inputs, lambdas: Lambdas, whole: float, start: rckl.Start | None) -> rckl.Learned:
-    """A solve that only ranks lambdas, or only answers questions; `lambdas` are for answers of the weight `whole`."""
-    share = training.weight.sum() / whole
+ROUGH_GAP = 1e-3  # relative gap of solves that only rank lambdas or predict held-out answers
+
+
+def _rough(
+    params: Params, training: Inputs, lambdas: Lambdas, total_weight: float, start: rckl.Start | None
+) -> rckl.Learned:
+    """A solve to a rough gap; `lambdas` are for answers of the weight `total_weight`."""
+    share = training.weight.sum() / total_weight
     scaled = Lambdas(lambdas.lambda1 * share, lambdas.lambda2 * share)
-    return _fit(params, training, scaled, start, tolerance=ROUGH, max_iterations=3000)
+    return _fit(params, training, scaled, start, tolerance=ROUGH_GAP, max_iterations=3000)
 
 
 def _warm_start(previous: Artifact | None, inputs: Inputs, ids: np.ndarray, loss: str) -> rckl.Start | None:
-    """The previous answer as a start: objects are matched by id, which never changes, kernels by name, duals by
-    triplet."""
+    """The previous solution as a start: objects are matched by id, kernels by name, duals by triplet."""
     if previous is None or not {"K0", "mu", "dual", "triplets"} <= set(previous.arrays):
         return None
-    k0, old = np.zeros((len(ids), len(ids))), previous.arrays["K0"]
-    here, there = common(ids, learned_ids(previous.arrays))
-    k0[np.ix_(here, here)] = old[np.ix_(there, there)]
+    k0, previous_k0 = np.zeros((len(ids), len(ids))), previous.arrays["K0"]
+    positions, previous_positions = common_positions(ids, learned_ids(previous.arrays))
+    k0[np.ix_(positions, positions)] = previous_k0[np.ix_(previous_positions, previous_positions)]
     mu = np.array([previous.report["mu"].get(name, 0.0) for name in inputs.helpers.names])
     dual = None
     if loss == "hinge" and previous.params.get("loss") == "hinge":
@@ -359,7 +368,7 @@ def _artifact(
     task: Task,
     inputs: Inputs,
     choice: Choice,
-    learned: rckl.Learned,
+    solution: rckl.Learned,
     extension: out_of_sample.Extension | None,
     figures: dict[str, Any],
 ) -> Artifact:
@@ -371,22 +380,22 @@ def _artifact(
         "tried": choice.tried,
         **figures,
         "triplets": len(inputs.triplets),
-        "objective": learned.objective,
-        "bound": learned.bound,
-        "gap": learned.gap,
-        "iterations": learned.iterations,
-        "rank_K0": learned.rank,
-        "satisfied": learned.satisfied,
-        "mu": dict(zip(inputs.helpers.names, learned.mu.tolist())),
+        "objective": solution.objective,
+        "bound": solution.bound,
+        "gap": solution.gap,
+        "iterations": solution.iterations,
+        "rank_K0": solution.rank,
+        "satisfied": solution.satisfied,
+        "mu": dict(zip(inputs.helpers.names, solution.mu.tolist())),
         "kernels": inputs.helpers.report,
     }
     arrays = {
-        "K": learned.gram,
-        "K0": learned.k0,
-        "mu": learned.mu,
-        "objective": np.array(learned.objective),
-        "satisfied": np.array(learned.satisfied),
+        "K": solution.gram,
+        "K0": solution.k0,
+        "mu": solution.mu,
+        "objective": np.array(solution.objective),
+        "satisfied": np.array(solution.satisfied),
         "triplets": task.subset.ids[inputs.triplets].astype(np.int32),
-        "dual": learned.dual,
+        "dual": solution.dual,
     }
-    return kernel_refits.artifact(task, learned.gram, arrays, report, extension)
+    return kernel_refits.artifact(task, solution.gram, arrays, report, extension)

@@ -1,14 +1,8 @@
-"""What the two refits that learn a kernel share: parameters, the subset they learn over, memory, and the artifact.
+"""What the two refits that learn a kernel share: parameters, the subset they learn over, held-out answers, the
+artifact.
 
-A kernel may be learned over a subset of the objects, from what was said among them; all others can then be joined to it
-(out-of-sample extension, see `kernel_learning.out_of_sample`). Then no array is n by n but for the subset.
-
-Answers are *fitted*, they *choose* (a lambda, a beta), or they are *held out* (`evaluation.cross_fit`). Nothing that
-chose is reported, and the model that is published is fitted to all three.
-
-Probabilities are sigma(slope * margin), with margins in units of the kernel's own `margin_scale`. Fits to more and
-to fewer answers put the objects further apart and less far (a hinge asks for margins of 1 in whatever order is left),
-so a slope of bare margins that suits one suits no other.
+A kernel may be learned over a subset of the objects, from comparisons among them; all others can then be added to it
+(out-of-sample extension, see `kernel_learning.out_of_sample`). No array is n by n except over the subset.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +14,7 @@ import numpy as np
 
 from stream_engine.data import available_memory, interior_point
 from stream_engine.data.answers import Answers
-from stream_engine.evaluation import coordinates, cross_fit, held_out, subset
+from stream_engine.evaluation import coordinates, cross_fit, held_out, noise_ceiling, subset
 from stream_engine.evaluation.coordinates import margin_scale
 from stream_engine.evaluation.counts_without import without
 from stream_engine.evaluation.cross_fit import Setting
@@ -41,7 +35,7 @@ Positive = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
 AXES = KERNEL_AXES
-DIRECTIONS = 32  # number of directions in the factor of an extension, the largest ones (O(DIRECTIONS^3) an object)
+DIRECTIONS = 32  # leading directions in the factor of an extension (O(DIRECTIONS^3) an object)
 
 
 class KernelParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -66,7 +60,7 @@ class KernelParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class Task(NamedTuple):
-    """What a refit was asked to do, and the subset of the objects that it does it over."""
+    """The input of a refit, and the subset of the objects that it learns over."""
 
     kind: str
     snapshot: Snapshot
@@ -77,20 +71,19 @@ class Task(NamedTuple):
 
     @property
     def restricted(self) -> Snapshot:
-        """The snapshot as if the objects of the subset were all there is."""
+        """The snapshot restricted to the subset."""
         return self.subset.snapshot
 
     @property
-    def among(self) -> str:
-        """Words for a message: of which objects, "" for all."""
+    def subset_words(self) -> str:
+        """Words for a message about the subset; "" if it has all objects."""
         return self.subset.all_of(self.snapshot)
 
 
 def task(
     kind: str, snapshot: Snapshot, params, seed: int, previous: Artifact | None, quadruplets: bool = False
 ) -> Task:
-    """The task, its subset chosen by `params.objects`. Raises `CannotRefit` for names that the snapshot does not
-    know."""
+    """The task, with the subset of `params.objects`. Raises `CannotRefit` for names that the snapshot does not have."""
     try:
         restricted = subset.restrict(snapshot, params.objects, quadruplets)
     except subset.UnknownObjects as error:
@@ -99,7 +92,7 @@ def task(
 
 
 def require_memory(task: Task, matrices: int, comparison_bytes: int = 0) -> None:
-    """Raise `CannotRefit` unless so many matrices over the subset fit, and `comparison_bytes` beside them."""
+    """Raise `CannotRefit` unless so many matrices over the subset and `comparison_bytes` fit into memory."""
     n = len(task.subset.ids)
     what = f"{matrices} matrices of {n} x {n}, {comparison_bytes / 1e9:.2g} GB of comparisons"
     try:
@@ -112,8 +105,8 @@ def require_memory(task: Task, matrices: int, comparison_bytes: int = 0) -> None
         raise CannotRefit(str(error)) from None
 
 
-def require_few(task: Task, comparisons: int) -> None:
-    """Raise `CannotRefit` for what cvxpy cannot solve, before anything is selected."""
+def require_few_for_cvxpy(task: Task, comparisons: int) -> None:
+    """Raise `CannotRefit` for a program that is too large for cvxpy, before anything is selected."""
     try:
         interior_point.require_at_most("the objects", len(task.subset.ids), programs.MOST_OBJECTS, programs.NEXT)
         interior_point.require_at_most("the comparisons", comparisons, programs.MOST_COMPARISONS, programs.NEXT)
@@ -122,36 +115,37 @@ def require_few(task: Task, comparisons: int) -> None:
 
 
 def require_subset_to_extend(task: Task) -> None:
-    """Raise `CannotRefit` where all other objects are to be joined and there are no others."""
+    """Raise `CannotRefit` if other objects are to be added but the subset has all of them."""
     if task.params.rest == "extended" and task.params.objects is None:
         raise CannotRefit(f"{task.kind}: rest 'extended' needs a subset; expected names or a number in `objects`")
 
 
 def last_solve(progress: Progress, solves: int) -> Progress:
-    """The progress of the last of so many solves, told by its iterations."""
+    """A progress callback for the iterations of the last of so many solves."""
 
-    def tell(done: int, total: int, **figures: Any) -> bool | None:
+    def report_iterations(done: int, total: int, **figures: Any) -> bool | None:
         return progress(solves - 1, solves, iteration=done, **figures)
 
-    return tell
+    return report_iterations
 
 
 def rows_from_files(
     across: Sequence[CrossKernel], maps: Sequence[np.ndarray], n: int
 ) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
-    """`(ids (q,) -> (q, s) rows maps[p] K^p(subset, x) side by side, who has any)`; 0 where a file does not have x."""
-    has_row = np.logical_or.reduce([each.known for each in across]) if across else np.zeros(n, bool)
+    """`(function from ids (q,) to (q, s): rows maps[p] K^p(subset, x) side by side, (n,) whether x has any)`; zeros for
+    an x that a file lacks."""
+    has_any_row = np.logical_or.reduce([kernel.known for kernel in across]) if across else np.zeros(n, bool)
 
     def rows(ids: np.ndarray) -> np.ndarray:
         side_by_side = [np.zeros((len(ids), 0))]
-        for each, n_p in zip(across, maps, strict=True):
-            out, there = np.zeros((len(ids), len(n_p))), each.known[ids]
-            if there.any():
-                out[there] = (n_p @ each.columns(ids[there])).T
-            side_by_side.append(out)
+        for kernel, n_p in zip(across, maps, strict=True):
+            kernel_rows, has_kernel_row = np.zeros((len(ids), len(n_p))), kernel.known[ids]
+            if has_kernel_row.any():
+                kernel_rows[has_kernel_row] = (n_p @ kernel.columns(ids[has_kernel_row])).T
+            side_by_side.append(kernel_rows)
         return np.concatenate(side_by_side, axis=1)
 
-    return rows, has_row
+    return rows, has_any_row
 
 
 def artifact(
@@ -161,8 +155,7 @@ def artifact(
     report: dict[str, Any],
     extension: Extension | None,
 ) -> Artifact:
-    """What was learned, with coordinates of its kernel; of a subset also who was learned over and who was joined to
-    it."""
+    """The artifact of a learned kernel, with its coordinates; over a subset also the ids, and the extension."""
     if task.params.objects is not None:
         report |= {"objects": len(task.snapshot.objects), "chosen": len(task.subset.ids)}
         report |= {} if extension is None else extension.report
@@ -178,52 +171,54 @@ def artifact(
 
 
 def _coordinates(task: Task, gram: np.ndarray, extension: Extension | None) -> dict[str, np.ndarray]:
-    """Coordinates; of a subset also `ids`, `known` and, where others were joined, `factor`."""
-    params, before = task.params, None
+    """Coordinates; over a subset also `ids`, `membership` and, with an extension, `factor`."""
+    params, previous = task.params, None
     if task.previous is not None:
-        before = coordinates.earlier(task.previous.arrays)
+        previous = coordinates.previous_map(task.previous.arrays)
     ids, n = task.subset.ids, len(task.snapshot.objects)
     if params.objects is None:
-        return coordinates.coordinates(gram, ids, n, params.dimensions, before)
+        return coordinates.coordinates(gram, ids, n, params.dimensions, previous)
     if extension is None:
-        known, factor = np.where(renumbering(ids, n) >= 0, LEARNED, NOTHING).astype(np.int8), None
+        membership, factor = np.where(renumbering(ids, n) >= 0, LEARNED, NOTHING).astype(np.int8), None
     else:
-        known, factor = extension.known, extension.factor
-    made = coordinates.coordinates(gram, ids, n, params.dimensions, before, factor, known)
-    made |= {"ids": ids.astype(np.int32), "known": known}
-    return made if factor is None else made | {"factor": factor}
+        membership, factor = extension.known, extension.factor
+    arrays = coordinates.coordinates(gram, ids, n, params.dimensions, previous, factor, membership)
+    arrays |= {"ids": ids.astype(np.int32), "known": membership}
+    return arrays if factor is None else arrays | {"factor": factor}
 
 
 class TrainingSplit:
-    """What the setting of one group of folds is chosen by; every field is made when asked."""
+    """The training set and the validation set of one group of folds, by which its setting is selected. They are made
+    when they are used."""
 
     def __init__(self, restricted: Snapshot, responses: Responses, part: np.ndarray):
         self._restricted, self._answers, self._part, self.by = restricted, responses.answers, part, responses.by
 
     @cached_property
-    def choosing(self) -> Answers:
-        """Answers that choose."""
+    def validation(self) -> Answers:
+        """The answers in the validation set."""
         return self._answers.of_responses(self._part == CHOOSE)
 
     @cached_property
     def outside(self) -> Snapshot:
-        """The snapshot of the subset without what is held out."""
+        """The snapshot of the subset without the held-out answers."""
         return without(self._restricted, self._answers.of_responses(self._part == HELD))
 
     @cached_property
     def fitting(self) -> Snapshot:
-        """The snapshot of the subset without what is held out and what chooses."""
+        """The snapshot of the subset without the held-out answers and the validation set."""
         return without(self._restricted, self._answers.of_responses(self._part != FIT))
 
     @property
     def can_choose(self) -> bool:
-        """Whether there is something to fit and something to choose by."""
-        return bool(len(self.choosing.rows)) and _says_something(self.fitting)
+        """Whether neither the training set nor the validation set is empty."""
+        return bool(len(self.validation.rows)) and _has_evidence(self.fitting)
 
 
 class KernelEvaluation:
-    """The figures of a task on answers over its subset that are held out; of triplets alone unless `quadruplets` are
-    learned from too. `choose`: the share of the others that chooses; without `evaluate` nothing is held out."""
+    """Held-out answers of a task's subset, and the figures of kernels on them; of triplets alone unless the refit
+    learns from `quadruplets` too. `choose`: the validation set's share of the other answers; without `evaluate`,
+    nothing is held out."""
 
     def __init__(self, task: Task, choose: float, quadruplets: bool = False, evaluate: bool = True):
         responses = responses_of(task.snapshot, task.seed)
@@ -234,48 +229,56 @@ class KernelEvaluation:
         self._restricted, self._plan = task.restricted, cross_fit.plan(self._responses, choose, evaluate)
 
     def split(self, part: np.ndarray | None = None) -> TrainingSplit | None:
-        """Of a part; without one that of the first group. None where holding it out leaves nothing to learn from."""
-        made = TrainingSplit(self._restricted, self._responses, self._plan.responses[0].part if part is None else part)
-        return made if _says_something(made.outside) else None
+        """The split of a part; by default of the first group. None if nothing to learn from is left."""
+        training_split = TrainingSplit(
+            self._restricted, self._responses, self._plan.responses[0].part if part is None else part
+        )
+        return training_split if _has_evidence(training_split.outside) else None
 
-    def evaluated(
+    def evaluate(
         self,
         first: Setting,
         choose: Callable[[TrainingSplit | None], Setting],
         fit: Callable[[Setting, Snapshot], tuple[np.ndarray, float] | None],
     ) -> HeldOut | None:
-        """The figures of kernels that `fit` gives, each with the slope of its margins; `first` is the setting of the
-        first group."""
+        """The figures of the kernels of `fit`, which returns (kernel, slope of its margins); `first` is the setting of
+        the first group."""
 
         def predict(setting: Setting, out: np.ndarray) -> dict[str, np.ndarray]:
-            asked = self._responses.answers.of_responses(out)
-            training = without(self._restricted, asked)
-            made = fit(setting, training) if _says_something(training) else None
-            return {} if made is None else {"": made[1] * margins(made[0], asked.rows)}
+            targets = self._responses.answers.of_responses(out)
+            training = without(self._restricted, targets)
+            kernel_and_slope = fit(setting, training) if _has_evidence(training) else None
+            return (
+                {}
+                if kernel_and_slope is None
+                else {"": kernel_and_slope[1] * margins(kernel_and_slope[0], targets.rows)}
+            )
 
         def choose_outside(part: np.ndarray) -> Setting:
             return choose(self.split(part))
 
-        return cross_fit.evaluated(self._responses, self._plan, first, choose_outside, predict).get("")
+        return cross_fit.evaluate(self._responses, self._plan, first, choose_outside, predict).get("")
 
     def report(self, figures: HeldOut | None, slope: float | None, gram: np.ndarray) -> dict[str, Any]:
-        """The fields of an artifact's report, also where there was too little to hold any out; `probability_slope` is
-        that of the bare margins of the published kernel."""
-        figures = figures or HeldOut(self._responses.by, None, None, held_out.ceiling(self._responses))
+        """The fields of an artifact's report, also if nothing was held out; `probability_slope` is that of the
+        published kernel's margins without a unit."""
+        figures = figures or HeldOut(self._responses.by, None, None, noise_ceiling.ceiling(self._responses))
         return figures._replace(slope=None if slope is None else slope / margin_scale(gram)).report()
 
 
-def _says_something(snapshot: Snapshot) -> bool:
-    """Whether there is a triplet that was not contradicted as often as it was said, or any comparison of four."""
+def _has_evidence(snapshot: Snapshot) -> bool:
+    """Whether any question about three objects has a majority, or there is a comparison of four objects."""
     columns = triplet_columns(snapshot)
     return bool((columns.n_lo != columns.n_hi).any()) or bool(len(snapshot.section("quadruplet_counts").get("i", ())))
 
 
 def margins(gram: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """(m,) how far rows are expected, > 0 where they are, in units of `margin_scale`. O(n^2 + m)."""
+    """(m,) margins of rows, > 0 where the kernel predicts them, in units of its `margin_scale`. O(n^2 + m)."""
+    # Probabilities are sigma(slope * margin). Fits to more or fewer answers differ in scale (a hinge asks for margins
+    # of 1 in whatever order is left), so in this unit the slope of one fit also suits another.
     return -excess(gram, rows) / margin_scale(gram)
 
 
-def calibrated_slope(gram: np.ndarray, asked: Answers) -> float:
-    """The slope of margins in their units that suits these answers, which the kernel did not have."""
-    return held_out.slope_of(margins(gram, asked.rows), asked.times)
+def calibrated_slope(gram: np.ndarray, answers: Answers) -> float:
+    """The slope of margins that fits these answers best, to which the kernel was not fitted."""
+    return held_out.slope_of(margins(gram, answers.rows), answers.times)

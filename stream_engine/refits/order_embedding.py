@@ -1,8 +1,7 @@
 """The form "order" of partial order embedding: Algorithm 5 and the constant shift (McFee & Lanckriet 2011, App. A).
 
-It satisfies every comparison of an acyclic order, in n - 1 dimensions, without kernels and without a loss: there is
-nothing to weigh, so it is the proof that the order can be embedded rather than a model of the answers. Its accuracy on
-held-out answers is reported like that of the other forms.
+It satisfies every comparison of an acyclic order in n - 1 dimensions, without kernels and without a loss, so it proves
+that the order can be embedded, rather than being a model of the answers.
 """
 
 from functools import partial
@@ -20,7 +19,7 @@ from stream_engine.state.snapshot import Snapshot
 
 
 def check(task: Task) -> None:
-    """Raise `CannotRefit` for parameters that the form does not have."""
+    """Raise `CannotRefit` for parameters that do not apply to the form."""
     params = task.params
     if params.constraints in ("raw", "drop-both"):
         raise CannotRefit(
@@ -40,13 +39,13 @@ def check(task: Task) -> None:
 
 
 def artifact(task: Task, comparisons: Constraints, evaluation: KernelEvaluation, progress: Progress) -> Artifact:
-    """The embedding, and how it predicts held-out answers."""
+    """The embedding, and its accuracy on held-out answers."""
     progress(0, 2)
     slope = _slope(task, evaluation.split())
-    figures = evaluation.evaluated(slope, partial(_slope, task), partial(_part, task))
+    figures = evaluation.evaluate(slope, partial(_slope, task), partial(_gram_and_slope, task))
     progress(1, 2)
-    found = constant_shift.embed_order(comparisons.rows, len(task.subset.ids))
-    violated = int((excess(found.gram, comparisons.rows) >= 0).sum())
+    embedding = constant_shift.embed_order(comparisons.rows, len(task.subset.ids))
+    violated = int((excess(embedding.gram, comparisons.rows) >= 0).sum())
     fraction = 1.0 - violated / len(comparisons.rows)
     report: dict[str, Any] = {
         "form": task.params.form,
@@ -54,37 +53,37 @@ def artifact(task: Task, comparisons: Constraints, evaluation: KernelEvaluation,
         "weights": task.params.weights,
         "size": len(comparisons.rows),
         "raw_size": len(raw(task.restricted).rows),
-        **evaluation.report(figures, slope, found.gram),
-        "levels": int(found.delta.max(initial=0)),
-        "shift": found.shift,
+        **evaluation.report(figures, slope, embedding.gram),
+        "levels": int(embedding.delta.max(initial=0)),
+        "shift": embedding.shift,
         "violated": violated,
         "satisfied": fraction,
     }
     arrays = {
-        "K": found.gram,
+        "K": embedding.gram,
         "mu": np.empty(0),
-        "objective": np.array(float(np.trace(found.gram))),
+        "objective": np.array(float(np.trace(embedding.gram))),
         "satisfied": np.array(fraction),
         "constraints": task.subset.ids[comparisons.rows].astype(np.int32),
     }
     progress(2, 2)
-    return kernel_refits.artifact(task, found.gram, arrays, report, None)
+    return kernel_refits.artifact(task, embedding.gram, arrays, report, None)
 
 
 def _gram(task: Task, snapshot: Snapshot) -> np.ndarray | None:
-    """The embedding of the order that some of the answers make; None where they make none."""
-    rows = beta_choice.held_to(task, snapshot).rows
+    """The Gram matrix of the order of some of the answers; None without an order."""
+    rows = beta_choice.constraints_of(task, snapshot).rows
     return constant_shift.embed_order(rows, len(task.subset.ids)).gram if len(rows) else None
 
 
 def _slope(task: Task, split: TrainingSplit | None) -> float | None:
-    """The slope that makes probabilities of distances, from answers that the embedding did not have."""
+    """The slope of the probabilities, from the validation set."""
     if split is None or not split.can_choose:
         return None
     gram = _gram(task, split.fitting)
-    return None if gram is None else kernel_refits.calibrated_slope(gram, split.choosing)
+    return None if gram is None else kernel_refits.calibrated_slope(gram, split.validation)
 
 
-def _part(task: Task, slope: float | None, snapshot: Snapshot) -> tuple[np.ndarray, float] | None:
+def _gram_and_slope(task: Task, slope: float | None, snapshot: Snapshot) -> tuple[np.ndarray, float] | None:
     gram = None if slope is None else _gram(task, snapshot)
     return None if gram is None or slope is None else (gram, slope)

@@ -2,10 +2,9 @@
 
 The constraint set is a parameter, and the report states its size. Comparisons are weighted by their net votes, or
 equally as in the paper. beta is given, or selected by held-out log loss (`beta_choice`): objects are held out, as in
-sec. 5.1; without kernels (K = I, GNMDS), new objects cannot be embedded, and responses are held out. Reported figures
-are on responses that were used neither for training nor for selection. The result has an exact dual gap, and is
-certified if the gap is at most `tolerance`; if the iterations end before, the best iterate is published and marked as
-not certified. Cost: (folds * betas + 2) solves of O(m + sum r^3) per iteration (full), see `mkpoe`.
+sec. 5.1; without kernels (K = I, GNMDS), new objects cannot be embedded, and responses are held out. The result has an
+exact dual gap, and is certified if the gap is at most `tolerance`; otherwise the best iterate is published. Cost:
+(folds * betas + 2) solves of O(m + sum r^3) per iteration (full), see `mkpoe`.
 
 With `objects`, the order and the embedding are restricted to a subset. g(x) = N K_x (eq. 9) extends the embedding to
 any other object in the files of the kernels or features. Without kernels, where K = I and tr W = tr W K is the sum of
@@ -42,10 +41,6 @@ from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 KIND = "partial_order_embedding"
 AXES = PARTIAL_ORDER_EMBEDDING.axes
-MATRICES = (
-    12  # of n^2 doubles a kernel: itself, its factor and inverse, W, A, a step's points, eigenvectors; as many more
-)
-VALIDATION_SHARE = 0.3  # of the responses outside the test set, where no objects are held out to select beta
 
 
 class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
@@ -101,6 +96,12 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
             msgspec.structs.force_setattr(self, "constraints", "drop-both")
 
 
+# Arrays of n^2 doubles for each kernel: itself, its factor and inverse, W, A, a step's points, eigenvectors, and as
+# many more.
+MATRICES_PER_KERNEL = 12
+VALIDATION_SHARE = 0.3  # of the responses outside the test set, if no objects are held out to select beta
+
+
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
@@ -133,11 +134,11 @@ def refit(
     """
     with threadpool_limits(1):
         task = kernel_refits.task(KIND, snapshot, params, seed, previous, quadruplets=True)
-        kernel_refits.require_memory(task, MATRICES * (1 + max(len(params.kernels), 1)))
-        comparisons = beta_choice.held_to(task, task.restricted)
+        kernel_refits.require_memory(task, MATRICES_PER_KERNEL * (1 + max(len(params.kernels), 1)))
+        comparisons = beta_choice.constraints_of(task, task.restricted)
         _check(task, comparisons, len(net_triplets(triplet_columns(task.restricted))[0]))
         if params.solver == "cvxpy":
-            kernel_refits.require_few(task, len(comparisons.rows))
+            kernel_refits.require_few_for_cvxpy(task, len(comparisons.rows))
         evaluation = KernelEvaluation(task, VALIDATION_SHARE, quadruplets=True)
         if params.form == "order":
             return order_embedding.artifact(task, comparisons, evaluation, progress)
@@ -146,24 +147,24 @@ def refit(
         choice = choose(evaluation.split())
         solves = len(choice.tried) + 2
         progress(solves - 1, solves)
-        figures = evaluation.evaluated(choice, choose, partial(beta_choice.learned_from, task, inputs))
-        last = partial(beta_choice.fit, params, inputs, choice.beta, tolerance=params.tolerance)
-        solved, solver = second_solver.solved(
+        figures = evaluation.evaluate(choice, choose, partial(beta_choice.learned_from, task, inputs))
+        fit_published = partial(beta_choice.fit, params, inputs, choice.beta, tolerance=params.tolerance)
+        solution, solver = second_solver.solve_by(
             KIND,
             params.solver,
-            lambda tell: last(max_iterations=params.max_iterations, progress=tell),
-            lambda: last(solver="cvxpy"),
-            lambda found: found.converged,
+            lambda report_progress: fit_published(max_iterations=params.max_iterations, progress=report_progress),
+            lambda: fit_published(solver="cvxpy"),
+            lambda candidate: candidate.converged,
             kernel_refits.last_solve(progress, solves),
         )
-        extension = _extension(task, inputs, choice.beta, solved)
-        progress(solves, solves, gap=solved.gap)
-        told = evaluation.report(figures, choice.slope, solved.gram)
-        return _artifact(task, inputs, choice, solved, extension, told | {"solver": solver})
+        extension = _extension(task, inputs, choice.beta, solution)
+        progress(solves, solves, gap=solution.gap)
+        figures_report = evaluation.report(figures, choice.slope, solution.gram)
+        return _artifact(task, inputs, choice, solution, extension, figures_report | {"solver": solver})
 
 
 def _check(task: Task, comparisons: Constraints, decided: int) -> None:
-    params, among = task.params, task.among
+    params, subset_words = task.params, task.subset_words
     if params.kernels and params.features is not None:
         raise CannotRefit(
             f"{KIND}: got both kernels and features; expected one of them (features: LPOE, kernels: MKPOE)"
@@ -176,13 +177,13 @@ def _check(task: Task, comparisons: Constraints, decided: int) -> None:
     if len(comparisons.rows) == 0:
         counted = task.restricted.counters.get("comparisons", 0)
         raise CannotRefit(
-            f"{KIND}: got 0 comparisons{among} in constraints {params.constraints!r} (of {counted} in the stream); "
-            "expected at least one that is not a tie"
+            f"{KIND}: got 0 comparisons{subset_words} in constraints {params.constraints!r} (of {counted} in the "
+            "stream); expected at least one that is not a tie"
         )
     if decided == 0 and params.constraints == "raw" and not task.restricted.section("quadruplet_counts"):
         raise CannotRefit(
-            f"{KIND}: all {len(comparisons.rows) // 2} triplets{among} are ties, so nothing can be learned; expected "
-            "a majority for at least one"
+            f"{KIND}: all {len(comparisons.rows) // 2} triplets{subset_words} are ties, so nothing can be learned; "
+            "expected a majority for at least one"
         )
 
 
@@ -199,36 +200,36 @@ def _inputs(task: Task, comparisons: Constraints) -> Inputs:
     return Inputs(comparisons, helpers.names, helpers.kernels, None, helpers.report)
 
 
-def _extension(task: Task, inputs: Inputs, beta: float, solved: mkpoe.Embedding) -> out_of_sample.Extension | None:
-    """All other objects joined to the embedded ones: by what files say of them, or without any by their own
-    comparisons; None where they are excluded."""
+def _extension(task: Task, inputs: Inputs, beta: float, solution: mkpoe.Embedding) -> out_of_sample.Extension | None:
+    """All other objects added to the embedded ones: by the files of kernels or features, or without such by their own
+    comparisons; None if they are excluded."""
     params, ids, objects = task.params, task.subset.ids, task.snapshot.objects
     if params.rest == "none":
         return None
-    none = np.zeros((len(ids), 0))
-    free, fixed = none, none
+    no_columns = np.zeros((len(ids), 0))
+    free, fixed = no_columns, no_columns
     if inputs.names == ["identity"]:
         across = []
-        free = out_of_sample.root(solved.gram, kernel_refits.DIRECTIONS)
+        free = out_of_sample.root(solution.gram, kernel_refits.DIRECTIONS)
     elif inputs.features is not None:
         across = [auxiliary_kernels.features_across(params.features, objects, inputs.features.shape[1])]
-        fixed = inputs.features @ solved.maps[0].T
+        fixed = inputs.features @ solution.maps[0].T
     else:
         across = auxiliary_kernels.across(params.kernels, objects, ids)
         if params.combination == "sum":
             across = [auxiliary_kernels.summed(across, len(ids))]
-        fixed = mkpoe.embed(solved, inputs.kernels)
-    rows, has_row = kernel_refits.rows_from_files(across, solved.maps if across else [], len(objects))
+        fixed = mkpoe.embed(solution, inputs.kernels)
+    rows, has_row = kernel_refits.rows_from_files(across, solution.maps if across else [], len(objects))
     votes = _votes(params, beta / float(inputs.comparisons.weight.sum()))
-    model = out_of_sample.Model(float(np.trace(solved.gram)), free, fixed, rows, has_row, 1.0, "hinge", votes)
+    model = out_of_sample.Model(float(np.trace(solution.gram)), free, fixed, rows, has_row, 1.0, "hinge", votes)
     return out_of_sample.extension(
         triplet_columns(task.snapshot), ids, model, kernel_refits.DIRECTIONS, params.tolerance
     )
 
 
 def _votes(params: Params, scale: float) -> Callable[[AnchorTriplets], AnchorTriplets]:
-    """What an object's own answers count for, as constraints do: each of them beta / |C|, with "drop-both" where nobody
-    contradicts, in an order the net vote; with weights "one" each question once."""
+    """The weights of an added object's answers, which are those of the constraints: beta / |C| for each answer ("raw"),
+    or for the net vote of each question; with weights "one" each question counts once."""
 
     def votes(answers: AnchorTriplets) -> AnchorTriplets:
         if params.weights == "one":
@@ -244,13 +245,13 @@ def _artifact(
     task: Task,
     inputs: Inputs,
     choice: Choice,
-    solved: mkpoe.Embedding,
+    solution: mkpoe.Embedding,
     extension: out_of_sample.Extension | None,
     figures: dict[str, Any],
 ) -> Artifact:
-    weights = np.stack(solved.weights) if inputs.features is None else solved.weights[0]
+    weights = np.stack(solution.weights) if inputs.features is None else solution.weights[0]
     kernels = inputs.kernels if inputs.features is None else [np.eye(inputs.features.shape[1])]  # LPOE charges tr W
-    mass = np.array([w @ np.diag(k) if w.ndim == 1 else np.vdot(w, k) for w, k in zip(solved.weights, kernels)])
+    mass = np.array([w @ np.diag(k) if w.ndim == 1 else np.vdot(w, k) for w, k in zip(solution.weights, kernels)])
     share = mass / max(mass.sum(), 1e-300)
     report = {
         "form": task.params.form,
@@ -263,23 +264,23 @@ def _artifact(
         "chosen_by": choice.how,
         "tried": choice.tried,
         **figures,
-        "objective": solved.objective,
-        "bound": solved.bound,
-        "gap": solved.gap,
-        "certified": solved.converged,
-        "iterations": solved.iterations,
-        "satisfied": solved.satisfied,
-        "dimensions": sum(len(m) for m in solved.maps),
+        "objective": solution.objective,
+        "bound": solution.bound,
+        "gap": solution.gap,
+        "certified": solution.converged,
+        "iterations": solution.iterations,
+        "satisfied": solution.satisfied,
+        "dimensions": sum(len(m) for m in solution.maps),
         "mu": dict(zip(inputs.names, share.tolist())),
         "kernels": inputs.report,
     }
     arrays = {
-        "K": solved.gram,
-        "objective": np.array(solved.objective),
-        "satisfied": np.array(solved.satisfied),
+        "K": solution.gram,
+        "objective": np.array(solution.objective),
+        "satisfied": np.array(solution.satisfied),
         "constraints": task.subset.ids[inputs.comparisons.rows].astype(np.int32),
         "W": weights,
         "mu": share,
-        **{f"map_{p}": n_p for p, n_p in enumerate(solved.maps)},
+        **{f"map_{p}": n_p for p, n_p in enumerate(solution.maps)},
     }
-    return kernel_refits.artifact(task, solved.gram, arrays, report, extension)
+    return kernel_refits.artifact(task, solution.gram, arrays, report, extension)

@@ -1,10 +1,8 @@
 """Reliability of each participant, and AddS-3 weighted by reliability.
 
-One-coin Dawid & Skene 1979 with a predictor as prior, see `evaluation.worker_reliability`.
-
-Needs the accumulator `worker_votes`. The votes are exact, and all estimates are computed from them here. If a
-participant turns out to be unreliable, all their answers are down-weighted, including earlier ones. A refit starts from
-the previous estimate.
+One-coin Dawid & Skene 1979 with a predictor as prior, see `evaluation.worker_reliability`. Needs the accumulator
+`worker_votes`: all estimates are computed from its exact votes, so if a participant turns out to be unreliable, all
+their answers are down-weighted, including earlier ones.
 """
 
 from typing import Annotated, Any
@@ -83,16 +81,16 @@ def refit(
     progress(0, 2)
     with threadpool_limits(1):
         options: dict[str, Any] = {"prior": (params.prior_right, params.prior_wrong), "rank": params.rank}
-        unheard = worker_reliability.of_unheard(votes, seed, **options)
+        unseen_figures = worker_reliability.figures_of_unseen_workers(votes, seed, **options)
         progress(1, 2)
-        estimated = worker_reliability.estimate(votes, start=_start(previous, votes.names, params), **options)
+        reliability = worker_reliability.estimate(votes, start=_start(previous, votes.names, params), **options)
     record = worker_reliability.records(votes)
-    weight = worker_reliability.vote_weight(estimated.accuracy)
+    weight = worker_reliability.vote_weight(reliability.accuracy)
     i, j, w = worker_reliability.adds(votes, weight[votes.worker])
     squares = float((weight**2) @ record.comparisons)
     arrays = {
         **pack_names(votes.names),
-        "accuracy": estimated.accuracy,
+        "accuracy": reliability.accuracy,
         "weight": weight,
         **record._asdict(),
         **{tally: np.array(tallies[tally]) for tally in ("events", "passed", "failed")},
@@ -109,7 +107,7 @@ def refit(
         plain_params(params),
         seed,
         arrays,
-        _report(estimated, unheard, record, tallies),
+        _report(reliability, unseen_figures, record, tallies),
     )
 
 
@@ -125,31 +123,33 @@ def _start(previous: Artifact | None, names, params: Params) -> np.ndarray | Non
 
 
 def _report(
-    estimated: worker_reliability.Reliability,
-    unheard: Figures | None,
+    reliability: worker_reliability.Reliability,
+    unseen_figures: Figures | None,
     record: worker_reliability.Records,
     tallies,
 ) -> dict[str, Any]:
-    decided, caught = (
+    decided, catch_trials = (
         int((record.agreed + record.disagreed).sum()),
         int(tallies["passed"].sum() + tallies["failed"].sum()),
     )
-    quantiles = np.quantile(estimated.accuracy, [0.1, 0.5, 0.9]).round(4).tolist() if len(estimated.accuracy) else []
+    quantiles = (
+        np.quantile(reliability.accuracy, [0.1, 0.5, 0.9]).round(4).tolist() if len(reliability.accuracy) else []
+    )
     return {
-        "workers": len(estimated.accuracy),
+        "workers": len(reliability.accuracy),
         "comparisons": int(record.comparisons.sum()),
         "accuracy_10_50_90": quantiles,
-        "guessing": int((estimated.accuracy < 0.55).sum()),
+        "guessing": int((reliability.accuracy < 0.55).sum()),
         "agreement_with_others": float(record.agreed.sum() / decided) if decided else None,
         "contradictions_with_self": int(record.contradictions.sum()),
         "repeats": int(record.repeats.sum()),
-        "catch_trials": caught,
+        "catch_trials": catch_trials,
         "catch_trials_failed": int(tallies["failed"].sum()),
-        "predictor_rank": estimated.rank,
-        "predictor_agreement": unheard.accuracy if unheard else None,
-        "predictor_agreement_error": unheard.standard_error if unheard else None,
-        "predictor_tested_on": unheard.clusters if unheard else 0,
-        "predictor_agreement_that_chose": estimated.predicted,
-        "slope": estimated.slope,
-        "iterations": estimated.iterations,
+        "predictor_rank": reliability.rank,
+        "predictor_agreement": unseen_figures.accuracy if unseen_figures else None,
+        "predictor_agreement_error": unseen_figures.standard_error if unseen_figures else None,
+        "predictor_tested_on": unseen_figures.clusters if unseen_figures else 0,
+        "predictor_agreement_that_chose": reliability.predicted,
+        "slope": reliability.slope,
+        "iterations": reliability.iterations,
     }

@@ -1,11 +1,9 @@
 """Clustering by semidefinite programming from comparisons alone (Perrot, Esser & Ghoshdastidar 2020, sec. 3 and 5).
 
-If k is given, follows from lambda, or is selected by SPUR, the partition is that of the SDP if the SDP is tight, and
-otherwise k-means on the rows of X. The similarity is AddS-3 or AddS-4 as accumulated by the stream, or a multiplicative
-kernel computed from the counts. Every artifact contains the objective, the upper bound, the gap and the residuals of
+k is given, follows from lambda, or is selected by SPUR. The partition is that of the SDP if the SDP is tight, and
+otherwise k-means on the rows of X. Every artifact contains the objective, the upper bound, the gap and the residuals of
 SDP-k, and whether and how it is certified. A certificate proves that the optimisation is solved, not that there are
-clusters: that is the question of the refit `clusters`. Labels keep their meaning from one snapshot to the next. `solve`
-and `spur` work on any matrix.
+clusters: that is the question of the refit `clusters`. `solve` and `spur` work on any matrix.
 """
 
 from functools import partial
@@ -29,12 +27,11 @@ from stream_engine.state.artifact_schemas import SDP_CLUSTERING
 from stream_engine.state.snapshot import Snapshot
 
 KIND = "sdp_clustering"
-WARM_UP_TO = 1000  # objects, of which the solver's state is kept for the next refit (4 n^2 bytes)
 
 
 class Task(NamedTuple):
-    """What is clustered: a snapshot's objects `ids`, in an order that does not depend on their numbers, by
-    `similarity`."""
+    """The input of a clustering: a snapshot's objects `ids`, in an order that does not depend on their numbers, and
+    their `similarity`."""
 
     snapshot: Snapshot
     params: Any  # `sdp_clustering.Params`
@@ -43,12 +40,12 @@ class Task(NamedTuple):
     ids: np.ndarray
 
     def restricted(self, W):
-        """A similarity of all objects among those that are clustered."""
+        """A similarity of all objects, restricted to those that are clustered."""
         return similarity_of_snapshot.restricted(W, self.ids)
 
 
 class Answer(NamedTuple):
-    """What was solved, over the clustered objects in canonical order."""
+    """The solution, over the clustered objects in canonical order."""
 
     solution: Solution
     k: int
@@ -59,8 +56,8 @@ class Answer(NamedTuple):
     solver: Solver = "engine"
 
 
-def of_nothing(task: Task) -> Artifact:
-    """The artifact when no object is similar to another: every label -1."""
+def _empty_artifact(task: Task) -> Artifact:
+    """The artifact if no object is similar to another: every label is -1."""
     n = len(task.snapshot.objects)
     arrays = {
         "labels": np.full(n, -1, np.int32),
@@ -81,22 +78,25 @@ def of_nothing(task: Task) -> Artifact:
         "k": 0,
         "note": "the comparisons of every object cancel: no object is clustered",
     }
-    return _artifact_of(task, arrays, report)
+    return _artifact(task, arrays, report)
 
 
-def _artifact_of(task: Task, arrays: dict[str, np.ndarray], report: dict[str, Any]) -> Artifact:
+def _artifact(task: Task, arrays: dict[str, np.ndarray], report: dict[str, Any]) -> Artifact:
     params = plain_params(task.params)
     return Artifact(KIND, task.snapshot.digest, task.snapshot.sequence, params, task.seed, arrays, report)
 
 
-def of_found(task: Task, previous: Artifact | None, answer: Answer, labels: np.ndarray) -> Artifact:
-    """The artifact of what was found."""
+MAX_WARM_OBJECTS = 1000  # objects up to which the solver's state is stored for the next refit (4 n^2 bytes)
+
+
+def _artifact_of_answer(task: Task, previous: Artifact | None, answer: Answer, labels: np.ndarray) -> Artifact:
+    """The artifact of a solution."""
     solution, choice, ids = answer.solution, answer.choice, task.ids
     labels, ari = stability.continued(labels, previous)
-    tried = np.array([answer.k]) if choice is None else choice.tried
+    tried_k = np.array([answer.k]) if choice is None else choice.tried
     criterion = np.array([solution.criterion(answer.k)]) if choice is None else choice.criterion
     converged = np.array([solution.certified]) if choice is None else choice.converged
-    kept = admm.warm_arrays(answer.states, ids) if len(ids) <= WARM_UP_TO else {}
+    warm_arrays = admm.warm_arrays(answer.states, ids) if len(ids) <= MAX_WARM_OBJECTS else {}
     arrays = {
         "labels": labels,
         "k": np.array(answer.k),
@@ -105,19 +105,19 @@ def of_found(task: Task, previous: Artifact | None, answer: Answer, labels: np.n
         "upper_bound": np.array(solution.upper_bound),
         "gap": np.array(solution.gap),
         "criterion": criterion,
-        "criterion_k": tried.astype(np.int64),
+        "criterion_k": tried_k.astype(np.int64),
         "criterion_converged": converged,
         "residuals": np.array(solution.residuals),
-        **kept,
+        **warm_arrays,
     }
-    report = _report(task, answer, labels, tried, criterion, converged)
+    report = _report(task, answer, labels, tried_k, criterion, converged)
     report["ari_to_previous"] = ari
-    report["warm_bytes"] = int(sum(array.nbytes for array in kept.values()))
-    return _artifact_of(task, arrays, report)
+    report["warm_bytes"] = int(sum(array.nbytes for array in warm_arrays.values()))
+    return _artifact(task, arrays, report)
 
 
 def _report(
-    task: Task, answer: Answer, labels: np.ndarray, tried: np.ndarray, criterion: np.ndarray, converged: np.ndarray
+    task: Task, answer: Answer, labels: np.ndarray, tried_k: np.ndarray, criterion: np.ndarray, converged: np.ndarray
 ) -> dict[str, Any]:
     solution, choice = answer.solution, answer.choice
     clusters, sizes = np.unique(labels[labels >= 0], return_counts=True)
@@ -129,8 +129,8 @@ def _report(
         "k_by": answer.k_by,
         "spur_k": None if choice is None else choice.k,
         "sizes": {str(number): int(size) for number, size in zip(clusters, sizes)},
-        "criterion": {str(k): round(float(c), 6) for k, c in zip(tried, criterion)},
-        "criterion_not_converged": tried[~converged].tolist(),
+        "criterion": {str(k): round(float(c), 6) for k, c in zip(tried_k, criterion)},
+        "criterion_not_converged": tried_k[~converged].tolist(),
         "margin": None if choice is None else choice.margin,
         "objective": solution.objective,
         "upper_bound": solution.upper_bound,
@@ -148,19 +148,22 @@ def _report(
 
 
 def _evidence(task: Task, choice: Choice | None) -> dict[str, Any]:
-    """What was seen before anything was solved, and a line about it where that was no clusters."""
+    """The evidence of clusters before anything was solved, and a note if there was none."""
     if choice is None or choice.analysis is None:
         return {}
-    seen = choice.analysis
-    figures = {"eigenvalues": [round(float(value), 4) for value in seen.eigenvalues[:8]], "edge": round(seen.edge, 4)}
+    analysis = choice.analysis
+    figures = {
+        "eigenvalues": [round(float(value), 4) for value in analysis.eigenvalues[:8]],
+        "edge": round(analysis.edge, 4),
+    }
     if not choice.nothing_seen:
-        return {"evidence": {**figures, "most_clusters": seen.k}}
+        return {"evidence": {**figures, "most_clusters": analysis.k}}
     n, comparisons = len(task.ids), task.similarity.comparisons
     return {
         "evidence": {**figures, "most_clusters": 1},
         "note": f"too little evidence of clusters: {comparisons:,} comparisons about {n:,} objects "
         f"({comparisons / n:.1f} per object) show no more structure than random answers (eigenvalue "
-        f"{seen.eigenvalues[0]:.4g}, edge {seen.edge:.4g}); no program was solved, so there is no certificate; "
+        f"{analysis.eigenvalues[0]:.4g}, edge {analysis.edge:.4g}); no program was solved, so there is no certificate; "
         "collect more comparisons, or set k",
     }
 
@@ -254,20 +257,20 @@ def refit(
         try:
             task = _task(snapshot, params, seed)
             if not len(task.ids):
-                return of_nothing(task)
+                return _empty_artifact(task)
             starts = admm.warm_states(previous, params, task.ids)
-            watched = second_solver.Watched(progress)
-            answer = _by_solver(task, _solved(task, starts, watched), watched)
+            endable = second_solver.EndableProgress(progress)
+            answer = _by_solver(task, _solved(task, starts, endable), endable)
             labels = _labels(task, answer)
             if params.rest == "nearest":
                 labels = stability.with_nearest_cluster(labels, task.similarity.W)
         except (TooLarge, similarity_of_snapshot.NoCounts) as error:
             raise CannotRefit(f"{KIND}: {error}") from error
-        return of_found(task, previous, answer, labels)
+        return _artifact_of_answer(task, previous, answer, labels)
 
 
 def _task(snapshot: Snapshot, params: Params, seed: int) -> Task:
-    """The objects to cluster and their similarity. Raises `CannotRefit` where this is too much, or k too many."""
+    """The objects to cluster and their similarity. Raises `CannotRefit` if there are too many, or k is too large."""
     similarity = similarity_of_snapshot.similarity(snapshot, params.similarity)
     ids = similarity_of_snapshot.subset_ids(snapshot, similarity.W, params.min_links, params.objects)
     W = similarity_of_snapshot.restricted(similarity.W, ids)
@@ -286,7 +289,7 @@ def _task(snapshot: Snapshot, params: Params, seed: int) -> Task:
 
 
 def _solved(task: Task, starts: dict[int, State], progress: Progress) -> Answer:
-    """SDP-lambda or SDP-k as asked for; else SPUR, on AddS, and SDP-k of the similarity at the k that it chose."""
+    """SDP-lambda or SDP-k as requested; else SPUR on AddS, and SDP-k of the similarity at the k that it selected."""
     params, W = task.params, task.restricted(task.similarity.W)
     solve_sdp = partial(
         solve,
@@ -324,18 +327,18 @@ def _solved(task: Task, starts: dict[int, State], progress: Progress) -> Answer:
     return Answer(solution, choice.k, choice.lam, choice, "spur", _states(at_lam | {choice.k: solution}))
 
 
-def _by_solver(task: Task, answer: Answer, watched: second_solver.Watched) -> Answer:
-    """The same program by cvxpy, where that is asked for, or where it comes closer than the engine."""
+def _by_solver(task: Task, answer: Answer, progress: second_solver.EndableProgress) -> Answer:
+    """The same program by cvxpy, on request, or if that comes closer than the engine."""
     if answer.k in (1, len(task.ids)):
         return answer
-    params, given = task.params, {"lam": answer.lam} if answer.k_by == "lam" else {"k": answer.k}
-    solution, solver = second_solver.solved(
+    params, constraint = task.params, {"lam": answer.lam} if answer.k_by == "lam" else {"k": answer.k}
+    solution, solver = second_solver.solve_by(
         KIND,
         params.solver,
         lambda _: answer.solution,
-        partial(sdp_by_cvxpy.solve, task.restricted(task.similarity.W), tol=params.tol, **given),
-        lambda found: found.certified or watched.ended,
-        watched,
+        partial(sdp_by_cvxpy.solve, task.restricted(task.similarity.W), tol=params.tol, **constraint),
+        lambda solution: solution.certified or progress.ended,
+        progress,
     )
     k = int(np.rint(solution.trace)) if answer.k_by == "lam" else answer.k
     return answer._replace(solution=solution, k=k, solver=solver)
@@ -354,5 +357,5 @@ def _labels(task: Task, answer: Answer) -> np.ndarray:
 
 
 def _rounded(solution: Solution, k: int, seed: int) -> np.ndarray:
-    """The partition that a solution is, or else k-means on its rows."""
+    """The partition of a tight solution, or else k-means on its rows."""
     return partition.k_means(solution.rows, k, seed) if solution.labels is None else solution.labels

@@ -1,4 +1,4 @@
-"""The program that a refit publishes, by the engine's solver or by cvxpy, whichever is asked for or comes closer."""
+"""The published program, solved by the engine's solver or by cvxpy: the requested one, or the one that comes closer."""
 
 from collections.abc import Callable
 from typing import Any, Literal, Protocol, TypeVar
@@ -10,18 +10,18 @@ from stream_engine.refits import CannotRefit, Progress
 Solver = Literal["engine", "cvxpy"]
 
 
-class Proven(Protocol):
+class BoundedSolution(Protocol):
     """A solution with a bound on how far it is from the optimum."""
 
     @property
     def gap(self) -> float: ...
 
 
-Solved = TypeVar("Solved", bound=Proven)
+Solved = TypeVar("Solved", bound=BoundedSolution)
 
 
-class Watched:
-    """A progress callback; `ended`: it has asked for the best that there is."""
+class EndableProgress:
+    """A progress callback that remembers in `ended` whether it has asked for an early end."""
 
     def __init__(self, progress: Progress):
         self._progress, self.ended = progress, False
@@ -31,7 +31,7 @@ class Watched:
         return self.ended
 
 
-def solved(
+def solve_by(
     kind: str,
     solver: Solver,
     engine: Callable[[Progress], Solved],
@@ -39,22 +39,22 @@ def solved(
     is_good: Callable[[Solved], bool],
     progress: Progress,
 ) -> tuple[Solved, Solver]:
-    """The solution, and which solver it is from.
+    """`(the solution, its solver)`.
 
-    Where the engine's misses its tolerance, and `progress` did not end it, cvxpy is tried; of the two the one with the
-    smaller gap counts. Raises `CannotRefit` where cvxpy is asked for and cannot solve it.
+    If the engine's solution misses its tolerance, and `progress` did not end it, cvxpy is tried; of the two, the one
+    with the smaller gap is returned. Raises `CannotRefit` if cvxpy is requested and cannot solve the program.
     """
     if solver == "cvxpy":
         try:
             return cvxpy(), "cvxpy"
         except (TooLarge, NotSolved) as error:
             raise CannotRefit(f"{kind}: {error}") from None
-    watched = Watched(progress)
-    own = engine(watched)
-    if is_good(own) or watched.ended:
-        return own, "engine"
+    endable = EndableProgress(progress)
+    engine_solution = engine(endable)
+    if is_good(engine_solution) or endable.ended:
+        return engine_solution, "engine"
     try:
-        other = cvxpy()
+        cvxpy_solution = cvxpy()
     except (TooLarge, NotSolved):
-        return own, "engine"
-    return (other, "cvxpy") if other.gap < own.gap else (own, "engine")
+        return engine_solution, "engine"
+    return (cvxpy_solution, "cvxpy") if cvxpy_solution.gap < engine_solution.gap else (engine_solution, "engine")

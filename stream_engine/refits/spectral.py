@@ -1,14 +1,11 @@
 """Spectral clustering of a similarity: the semidefinite program without X >= 0, rounded.
 
 It uses the k - 1 leading eigenvectors of PWP (P = I - 1 1'/n), k-means, and then batch kernel k-means on sum_a B_aa /
-n_a. All steps are sparse: O(nnz) per Lanczos step, seconds for 50,000 objects. Without k, the number of clusters is one
-more than the number of eigenvalues before the largest eigengap, among those above SPUR's lambda_min (the rank of
-SDP-lambda without X >= 0; Perrot et al. 2020, sec. 3, name spectral clustering as the alternative to k-means on X); if
-no eigenvalue is above it, there is one cluster. k1 and k2 of more than 16,384 objects are clustered in feature space
-(`clustering.similarity_of_snapshot`), with the same objective, from the leading axes. On a kernel, this is kernel
-k-means (Dhillon et al. 2001), as Kleindessner & von Luxburg 2017 (sec. 4.2) use it. Subtracting lambda_min from the
-diagonal (sec. 2.1) lowers the objective of every partition into k clusters by k lambda_min, so the shift has no effect
-here."""
+n_a (on a kernel, this is kernel k-means, Dhillon et al. 2001, as in Kleindessner & von Luxburg 2017, sec. 4.2). Without
+k, the number of clusters is one more than the number of eigenvalues before the largest eigengap, among those above
+SPUR's lambda_min; if there are none, there is one cluster. All steps are sparse: O(nnz) per Lanczos step, seconds for
+50,000 objects.
+"""
 
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -43,8 +40,6 @@ COLUMNS = {
     "cluster": number("cluster, from 1, the largest first; -1 means not clustered", "i"),
     "cluster_label": number("the same cluster by its value in `labels`", "i"),
 }
-MAX_CLUSTERS = 32  # maximum number of clusters if k is not set
-LAMBDA_FACTOR = 2.0  # of sqrt(c ln n / n), the threshold for the eigenvalues in this case
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,7 +75,8 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Clusters(NamedTuple):
-    """How many clusters; the edge and the eigenvalues it was compared with, NaN and none where k was given."""
+    """The number of clusters, and the eigenvalues and their threshold by which it was selected; none and NaN if k was
+    given."""
 
     k: int
     edge: float
@@ -156,7 +152,10 @@ def refit(
 
 
 def _clustered(W, k: int, seed: int, refine: bool, progress: Progress) -> tuple[np.ndarray, float]:
-    """Labels and their value."""
+    """`(labels, objective)`. k1 and k2 of more than 16,384 objects are clustered in feature space, from the leading
+    axes."""
+    # Subtracting lambda_min from the diagonal (Kleindessner & von Luxburg 2017, sec. 2.1) lowers the objective of every
+    # partition into k clusters by k lambda_min, so the shift has no effect and is omitted.
     if isinstance(W, Factored):
         return similarity_of_snapshot.clustered(W, k, seed, refine, progress)
     progress(1, 3, k=k)
@@ -166,8 +165,15 @@ def _clustered(W, k: int, seed: int, refine: bool, progress: Progress) -> tuple[
     return labels, partition.value(W, labels)
 
 
+MAX_CLUSTERS = 32  # if k is not set
+# The threshold of the eigenvalues is this multiple of sqrt(c ln n / n), SPUR's lambda_min: so their number is the rank
+# of SDP-lambda without X >= 0 (Perrot et al. 2020, sec. 3, name spectral clustering as the alternative to k-means on
+# X).
+LAMBDA_FACTOR = 2.0
+
+
 def _clusters(snapshot: Snapshot, params: Params, similarity: SimilarityInput, ids: np.ndarray) -> Clusters:
-    """The number of clusters as given, or by the largest eigengap of AddS among `ids`."""
+    """The given number of clusters, or that of the largest eigengap of AddS among `ids`."""
     if params.k is not None:
         if params.k > len(ids):
             raise CannotRefit(
@@ -190,8 +196,8 @@ def _clusters(snapshot: Snapshot, params: Params, similarity: SimilarityInput, i
 def export(published: Published) -> dict[str, Content]:
     """labels (n,) int32 (-1: not clustered), k, objective, eigenvalues, edge; CSV object, cluster (counted from 1),
     cluster_label."""
-    held = artifact_of(published, KIND).arrays
-    arrays = {name: array for name, array in held.items() if name != "criterion"}  # of version 0.1.0
+    stored_arrays = artifact_of(published, KIND).arrays
+    arrays = {name: array for name, array in stored_arrays.items() if name != "criterion"}  # of version 0.1.0
     names = names_of(published, KIND, len(arrays["labels"]))
     table = {"object": names, "cluster": numbers(arrays["labels"]), "cluster_label": arrays["labels"]}
     return {KIND: Content(arrays, {KIND: table}, objects=tuple(names))}

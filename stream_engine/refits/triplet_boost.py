@@ -1,12 +1,9 @@
-"""TripletBoost as a refit: a classifier of all objects, from triplet counts and the labels of some objects.
+"""TripletBoost (Perrot & von Luxburg 2019): a classifier of all objects, from triplet counts and labels of some
+objects.
 
-Perrot & von Luxburg (2019). The labelled objects are split into a training and a test set, stratified by label set.
-Objects without a label are never references or examples, but they are predicted at every refit. With a single class
-there is no triplet classifier: every object abstains and gets that class. Cost: about 1 microsecond per round and 2
-bytes per triplet.
-
-A small test set says little: below `CROSS_FIT_BELOW` objects, `held_out` of the report is pooled over fits that test
-every labelled object once, each by classifiers trained on others. The published classifiers are the same as without it.
+The labelled objects are split into a training and a test set, stratified by label set. Objects without a label are
+never references or examples, but they are predicted at every refit. With a single class there is no triplet classifier:
+every object abstains and gets that class. Cost: about 1 microsecond per round and 2 bytes per triplet.
 
 With `objects`, only a subset serves as references and examples. Labels of other objects train nothing, so these objects
 are an additional test set. They are predicted like unlabelled objects, from their answers as anchors about pairs of
@@ -36,7 +33,6 @@ from stream_engine.state.snapshot import Snapshot
 __all__ = ["Booster", "Params", "abstention_bound", "fit", "predict", "refit"]
 
 AXES = TRIPLET_BOOST.axes
-CROSS_FIT_BELOW = 100  # test objects: cross-fit (1 / `test` more fits) below this number
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,14 +60,19 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TrainingData(NamedTuple):
-    """What is boosted on: counts about pairs of the subset, label sets of all, who is trained on, who is asked."""
+    """The input of a fit: counts about pairs of the subset, label sets of all objects, and their parts."""
 
     columns: Columns
     sets: np.ndarray  # (n, Y) bool
-    classes: list[str]  # Y, those that can be learned first
-    learned: int  # how many these are: a class that no object of the subset has is none
-    parts: np.ndarray  # (n,) int8, see `labels`
-    asked: np.ndarray  # (m,) ids: who gets a prediction
+    classes: list[str]  # Y, those that an object of the subset has first
+    n_learned: int  # number of these classes, which alone can be learned
+    parts: np.ndarray  # (n,) int8: training set, test set, ..., see `labels`
+    predicted_ids: np.ndarray  # (m,) ids of the objects that get a prediction
+
+
+# A small test set says little: with fewer test objects, `held_out` of the report is pooled over 1 / `test` more fits
+# that test every labelled object once. The published classifiers are the same.
+CROSS_FIT_BELOW = 100
 
 
 def refit(
@@ -108,19 +109,19 @@ def refit(
             f"triplet_boost - no labelled object among {len(snapshot.objects)}, {len(snapshot.labels)} "
             "labels given - expected at least one - give labels with label events or --labels FILE"
         )
-    world = _world(snapshot, params, seed, sets, classes)
-    _require_memory(world, params.rounds)
-    booster = _boosted(world, seed, params.rounds, progress)
-    arrays, report = _outcome(booster, world)
-    arrays |= _given_sets(booster, world) if params.multi_label else {}
+    data = _training_data(snapshot, params, seed, sets, classes)
+    _require_memory(data, params.rounds)
+    booster = _boosted(data, seed, params.rounds, progress)
+    arrays, report = _outcome(booster, data)
+    arrays |= _given_sets(booster, data) if params.multi_label else {}
     if 0 < report["test_part"]["objects"] < CROSS_FIT_BELOW:
-        report["held_out"] = _cross_fitted(world, params, seed)
+        report["held_out"] = _cross_fitted(data, params, seed)
     report["multi_label"] = params.multi_label
     settings = plain_params(params)
     return Artifact("triplet_boost", snapshot.digest, snapshot.sequence, settings, seed, arrays, report)
 
 
-def _world(snapshot: Snapshot, params: Params, seed: int, sets: np.ndarray, classes: list[str]) -> TrainingData:
+def _training_data(snapshot: Snapshot, params: Params, seed: int, sets: np.ndarray, classes: list[str]) -> TrainingData:
     columns, everyone = snapshots.triplet_columns(snapshot), np.arange(len(snapshot.objects))
     if params.objects is None:
         parts = labels.split(sets, params.test, seed)
@@ -129,119 +130,122 @@ def _world(snapshot: Snapshot, params: Params, seed: int, sets: np.ndarray, clas
         ids = subset.ids_of(snapshot, params.objects)
     except subset.UnknownObjects as error:
         raise CannotRefit(f"triplet_boost - {error} - expected names of the snapshot - see `export objects`") from None
-    inside = np.isin(everyone, ids)
-    if not sets[inside].any():
+    in_subset = np.isin(everyone, ids)
+    if not sets[in_subset].any():
         raise CannotRefit(
             f"triplet_boost - no labelled object among the {len(ids)} chosen of {len(everyone)} - expected at least "
             "one - label some of these, or choose others in `objects`"
         )
-    there = sets[inside].any(axis=0)
-    order = np.argsort(~there, kind="stable")
+    in_classes = sets[in_subset].any(axis=0)
+    order = np.argsort(~in_classes, kind="stable")
     sets, classes = sets[:, order], [classes[c] for c in order.tolist()]
-    asked = everyone if params.rest == "predicted" else ids
+    predicted_ids = everyone if params.rest == "predicted" else ids
     columns = subset.restrict_columns(
-        columns, np.where(inside, everyone, -1), np.where(np.isin(everyone, asked), everyone, -1)
+        columns, np.where(in_subset, everyone, -1), np.where(np.isin(everyone, predicted_ids), everyone, -1)
     )
-    parts = labels.split(sets, params.test, seed, inside)
-    return TrainingData(columns, sets, classes, int(there.sum()), parts, asked)
+    parts = labels.split(sets, params.test, seed, in_subset)
+    return TrainingData(columns, sets, classes, int(in_classes.sum()), parts, predicted_ids)
 
 
-def _boosted(world: TrainingData, seed: int, rounds: int, progress: Progress) -> Booster:
-    """Fit on the training part, watching the test part."""
-    known = world.sets[:, : world.learned] & np.isin(world.parts, [labels.TRAIN, labels.TEST])[:, None]
-    watch = np.flatnonzero(world.parts == labels.TEST)
-    return fit(world.columns, known, rounds, seed, watch=watch, progress=progress)
+def _boosted(data: TrainingData, seed: int, rounds: int, progress: Progress) -> Booster:
+    """Fit on the training set, with the error on the test set in the curve."""
+    label_sets = data.sets[:, : data.n_learned] & np.isin(data.parts, [labels.TRAIN, labels.TEST])[:, None]
+    watch = np.flatnonzero(data.parts == labels.TEST)
+    return fit(data.columns, label_sets, rounds, seed, watch=watch, progress=progress)
 
 
-def _require_memory(world: TrainingData, rounds: int) -> None:
-    n, n_labels = int((world.parts == labels.TRAIN).sum()), world.learned
-    objects, asked = len(world.parts), len(world.asked)
-    need = (
-        bytes_needed(world.columns, n, asked)
+def _require_memory(data: TrainingData, rounds: int) -> None:
+    n, n_labels = int((data.parts == labels.TRAIN).sum()), data.n_learned
+    objects, n_predicted = len(data.parts), len(data.predicted_ids)
+    bytes = (
+        bytes_needed(data.columns, n, n_predicted)
         + state_bytes(n, n_labels)
-        + 24 * asked * n_labels
+        + 24 * n_predicted * n_labels
         + 24 * objects
         + rounds * 3 * (16 + 2 * -(-n_labels // 8))
     )
-    what = f"{objects} objects, {n_labels} classes, {len(world.columns.anchor)} triplet keys and {rounds} rounds"
+    what = f"{objects} objects, {n_labels} classes, {len(data.columns.anchor)} triplet keys and {rounds} rounds"
     try:
         available_memory.require(
             f"triplet_boost of {what}",
-            need,
+            bytes,
             "take fewer rounds, choose objects (--set objects=500), or raise --memory-gb",
         )
     except available_memory.TooLarge as error:
         raise CannotRefit(str(error)) from None
 
 
-def _asked(booster: Booster, world: TrainingData) -> tuple[Predictions, np.ndarray]:
-    """Predictions and confidences (n, Y) of who is asked; all others: no label (-1), no weight, abstained."""
-    n, ids = len(world.parts), world.asked
-    votes = votes_of(booster, world.columns, ids)
+def _predictions(booster: Booster, data: TrainingData) -> tuple[Predictions, np.ndarray]:
+    """`(predictions, confidences (n, Y))` of the objects that get a prediction; the others have no label (-1), no
+    weight, and abstain."""
+    n, ids = len(data.parts), data.predicted_ids
+    votes = votes_of(booster, data.columns, ids)
     predictions, weight = decide(votes, ids, booster.seed), votes.confidence
     if len(ids) == n:
         return predictions, weight
-    every = Predictions(np.full(n, -1, np.int32), np.zeros(n), np.zeros(n), np.ones(n, bool))
-    for whole, rows in zip(every, predictions, strict=True):
-        whole[ids] = rows
+    all_predictions = Predictions(np.full(n, -1, np.int32), np.zeros(n), np.zeros(n), np.ones(n, bool))
+    for full, rows in zip(all_predictions, predictions, strict=True):
+        full[ids] = rows
     confidence = np.zeros((n, weight.shape[1]))
     confidence[ids] = weight
-    return every, confidence
+    return all_predictions, confidence
 
 
 class TestOutcomes(NamedTuple):
-    """Of objects that were not trained on."""
+    """Predictions of objects outside the training set."""
 
     right: np.ndarray  # (q,) bool
-    by_majority: np.ndarray  # (q,) bool: the class that most training objects have is right
+    by_majority: np.ndarray  # (q,) bool: the majority class of the training set is correct
     abstained: np.ndarray  # (q,) bool
 
 
-def _answered(decided: Predictions, world: TrainingData, part: int) -> TestOutcomes:
-    test = world.parts == part
-    usual = int(world.sets[world.parts == labels.TRAIN].sum(axis=0).argmax())
-    return TestOutcomes(world.sets[test, decided.label[test]], world.sets[test, usual], decided.abstained[test])
+def _outcomes(decided: Predictions, data: TrainingData, part: int) -> TestOutcomes:
+    test = data.parts == part
+    majority_class = int(data.sets[data.parts == labels.TRAIN].sum(axis=0).argmax())
+    return TestOutcomes(data.sets[test, decided.label[test]], data.sets[test, majority_class], decided.abstained[test])
 
 
-def _right(decided: Predictions, world: TrainingData, part: int) -> dict[str, Any]:
-    """Accuracy on one part beside that of the class that most training objects have."""
-    return _figures([_answered(decided, world, part)])
+def _part_figures(decided: Predictions, data: TrainingData, part: int) -> dict[str, Any]:
+    """Accuracy on one part, and that of the majority class of the training set."""
+    return _figures([_outcomes(decided, data, part)])
 
 
 def _figures(fits: list[TestOutcomes]) -> dict[str, Any]:
-    """Over all objects of these fits; the standard error as of as many coins, unknown for fewer than five objects."""
-    each = TestOutcomes(*(np.concatenate(column) for column in zip(*fits)))
-    objects = len(each.right)
+    """Figures over all objects of these fits; the standard error is that of as many independent objects, None for fewer
+    than five."""
+    outcomes = TestOutcomes(*(np.concatenate(column) for column in zip(*fits)))
+    objects = len(outcomes.right)
     if not objects:
         return {"objects": 0, "error": None, "accuracy": None, "majority_class_accuracy": None, "abstained": None}
-    right = float(each.right.mean())
+    right = float(outcomes.right.mean())
     return {
         "objects": objects,
         "error": 1 - right,
         "accuracy": right,
-        "standard_error": held_out.standard_error(each.right - right, objects),
-        "majority_class_accuracy": float(each.by_majority.mean()),
-        "abstained": float(each.abstained.mean()),
+        "standard_error": held_out.standard_error(outcomes.right - right, objects),
+        "majority_class_accuracy": float(outcomes.by_majority.mean()),
+        "abstained": float(outcomes.abstained.mean()),
         "fits": len(fits),
     }
 
 
-def _cross_fitted(world: TrainingData, params: Params, seed: int) -> dict[str, Any]:
-    """How well objects are told by classifiers that were trained on others, every labelled one asked once."""
+def _cross_fitted(data: TrainingData, params: Params, seed: int) -> dict[str, Any]:
+    """The accuracy of classifiers on objects that they were not trained on, over all labelled objects."""
     fits = []
-    for parts in labels.folds(world.sets, params.test, seed, world.parts != labels.OUTSIDE):
-        fold = world._replace(parts=parts, asked=np.flatnonzero(parts == labels.TEST))
+    for parts in labels.folds(data.sets, params.test, seed, data.parts != labels.OUTSIDE):
+        fold = data._replace(parts=parts, predicted_ids=np.flatnonzero(parts == labels.TEST))
         booster = _boosted(fold, seed, params.rounds, no_progress)
-        fits.append(_answered(_asked(booster, fold)[0], fold, labels.TEST))
+        fits.append(_outcomes(_predictions(booster, fold)[0], fold, labels.TEST))
     return _figures(fits)
 
 
-def _outcome(booster: Booster, world: TrainingData) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Arrays and report of a booster: classifiers, predictions of all objects, curves, figures."""
-    decided, confidence = _asked(booster, world)
-    parts, sets, curve = world.parts, world.sets, booster.curve
+def _outcome(booster: Booster, data: TrainingData) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """`(arrays, report)` of a booster: classifiers, predictions of all objects, curves, figures."""
+    decided, confidence = _predictions(booster, data)
+    parts, sets, curve = data.parts, data.sets, booster.curve
     train = parts == labels.TRAIN
-    margin_loss = np.logaddexp.reduce(np.where(sets[train, : world.learned], -1.0, 1.0) * confidence[train], axis=None)
+    signs = np.where(sets[train, : data.n_learned], -1.0, 1.0)
+    margin_loss = np.logaddexp.reduce(signs * confidence[train], axis=None)
     log_bound = float(margin_loss - np.log(2 * train.sum()))
     arrays = {
         **booster.classifiers._asdict(),
@@ -258,33 +262,35 @@ def _outcome(booster: Booster, world: TrainingData) -> tuple[dict[str, np.ndarra
         "watched_error": curve.watched_error,
     }
     report: dict[str, Any] = {
-        "classes": world.classes[: world.learned],
+        "classes": data.classes[: data.n_learned],
         "rounds": booster.rounds,
         "stored": len(booster.classifiers.alpha),
         "labelled": int((parts > 0).sum()),
         "trained_on": int(train.sum()),
-        "predicted": len(world.asked),
+        "predicted": len(data.predicted_ids),
         "train_error": float(1 - sets[train, decided.label[train]].mean()),
         "bound": float(np.exp(min(log_bound, 700.0))),
         "log_bound": log_bound,
-        "held_out": (told := _right(decided, world, labels.TEST)),
-        "test_part": told,
-        "abstention_rate": float(decided.abstained[world.asked].mean()),
-        **figures(booster, world.columns, confidence),
+        "held_out": (test_figures := _part_figures(decided, data, labels.TEST)),
+        "test_part": test_figures,
+        "abstention_rate": float(decided.abstained[data.predicted_ids].mean()),
+        **figures(booster, data.columns, confidence),
     }
-    if world.learned < len(world.classes):
-        report["other_classes"] = world.classes[
-            world.learned :
+    if data.n_learned < len(data.classes):
+        report["other_classes"] = data.classes[
+            data.n_learned :
         ]  # that no object of the subset has: given, never predicted
-    if (parts == labels.OUTSIDE).any() and len(world.asked) == len(parts):
-        report["outside"] = _right(decided, world, labels.OUTSIDE)  # labelled, not in the subset: never trained on
+    if (parts == labels.OUTSIDE).any() and len(data.predicted_ids) == len(parts):
+        report["outside"] = _part_figures(
+            decided, data, labels.OUTSIDE
+        )  # labelled, not in the subset: never trained on
     return arrays, report
 
 
-def _given_sets(booster: Booster, world: TrainingData) -> dict[str, np.ndarray]:
-    """Packed label sets, given and predicted: predicted is what has more than half of the weight that voted."""
-    given = world.sets[:, : world.learned]
+def _given_sets(booster: Booster, data: TrainingData) -> dict[str, np.ndarray]:
+    """Packed label sets, given and predicted: a label is predicted with more than half of the weight that voted."""
+    label_sets = data.sets[:, : data.n_learned]
     return {
-        "given_sets": np.packbits(given, axis=1, bitorder="little"),
-        "predicted_sets": np.packbits(_asked(booster, world)[1] > 0, axis=1, bitorder="little"),
+        "given_sets": np.packbits(label_sets, axis=1, bitorder="little"),
+        "predicted_sets": np.packbits(_predictions(booster, data)[1] > 0, axis=1, bitorder="little"),
     }

@@ -13,7 +13,7 @@ from stream_engine.counts.confidence import ObjectAnswers, answers_by_object
 from stream_engine.data.symmetric_matrices import dense_matrix
 from stream_engine.evaluation.coordinates import kernel_pca
 from stream_engine.evaluation.hash_split import name_hashes
-from stream_engine.evaluation.responses import kept_responses
+from stream_engine.evaluation.kept_responses import kept_responses
 from stream_engine.exports.clusters import grouping
 from stream_engine.exports.object_places import (
     EMBEDDING,

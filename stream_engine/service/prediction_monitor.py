@@ -17,7 +17,7 @@ from structlog.typing import FilteringBoundLogger
 
 from stream_engine.alignment.feature_files import BadFeatures, FeatureSpec
 from stream_engine.data.comparisons import Batch
-from stream_engine.evaluation import AT_ONCE, COSTLY, PREDICTORS, Predictor, predictor
+from stream_engine.evaluation import COSTLY, PREDICTORS, WITH_SNAPSHOT, Predictor, predictor
 from stream_engine.evaluation.observer import Observer
 from stream_engine.input.settings import DriftSettings
 from stream_engine.service.metrics import Metrics
@@ -197,7 +197,7 @@ class PredictionMonitor:
             self._problems |= problems.keys()
         if self._next is not None and self._making is None:
             published, self._next = self._next, None
-            names = [name for name in PREDICTORS if name not in AT_ONCE and self._affordable(name)]
+            names = [name for name in PREDICTORS if name not in WITH_SNAPSHOT and self._affordable(name)]
             self._making = self._pool.submit(_make, names, published, self._features)
 
     def _affordable(self, name: str) -> bool:

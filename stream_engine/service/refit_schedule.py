@@ -3,7 +3,7 @@
 If the stream is endless, each snapshot is refitted. If the input ends, only the end is refitted, because earlier refits
 would be repeated and would slow down reading. At most one refit per core runs at a time; the others wait. The one with
 the oldest artifact comes first, ties in the order of `REFITS`, fastest first. A refit that needs another one
-(`refits.NEEDED`) waits until that has ended.
+(`refits.NEEDED_ARTIFACT`) waits until that has ended.
 """
 
 import os
@@ -13,7 +13,7 @@ from typing import Any
 
 from stream_engine.data.logs import Bars
 from stream_engine.input.settings import RefitSettings
-from stream_engine.refits import NEEDED, REFITS
+from stream_engine.refits import NEEDED_ARTIFACT, REFITS
 from stream_engine.service.context import Context, PublishedState
 from stream_engine.service.memory import LEAST_REFIT, Memory
 from stream_engine.service.refit_workers import Outcome, RefitProcesses
@@ -75,7 +75,7 @@ class RefitSchedule:
         due = [kind for kind in self._kinds(snapshot) if no_longer_due.get(kind, 0) < snapshot.sequence]
         waits = {*due, *self._workers.running}
         due = [kind for kind in due if kind not in self._workers.running]  # at most one run of a kind
-        due = [kind for kind in due if NEEDED.get(kind) not in waits]
+        due = [kind for kind in due if NEEDED_ARTIFACT.get(kind) not in waits]
         due.sort(key=lambda kind: (no_longer_due.get(kind, 0), quickest(kind)))
         for number, kind in enumerate(due):
             cores = self._cores() - len(self._workers.running)

@@ -76,7 +76,7 @@ def test_frames_come_out_where_they_are_asked_for(model, world):
     assert columns.tolist() == (list("abcdefghi") if isinstance(model, ComparisonKernel) else ["axis_1", "axis_2"])
     frame = fitted.set_output(transform="pandas").transform(pd.DataFrame(rows))
     assert frame.index.tolist() == list("abcdefghi") and frame.columns.tolist() == columns.tolist()
-    np.testing.assert_array_equal(frame, fitted._learned())
+    np.testing.assert_array_equal(frame, fitted._object_values())
     other = fitted.set_output(transform="polars").transform(rows)
     assert isinstance(other, pl.DataFrame)
     assert other.columns == columns.tolist()

@@ -14,7 +14,7 @@ import pytest
 
 import stream_engine as se
 from stream_engine.__main__ import main
-from stream_engine.api import feeding, frames
+from stream_engine.api import feeding, frames, study_engine
 from stream_engine.api.frames import BadFrame
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
@@ -276,7 +276,7 @@ def test_batches_leave_no_trace(holder, monkeypatch):
     columns["far"][217] = None
     with pytest.warns(UserWarning):
         whole = se.read(holder(columns))
-    monkeypatch.setattr(feeding, "BATCH", 64)
+    monkeypatch.setattr(feeding, "BATCH_ROWS", 64)
     with pytest.warns(UserWarning, match="row 217: far"):
         assert bytes_of(se.read(holder(columns))) == bytes_of(whole)
 
@@ -308,8 +308,8 @@ def test_the_guard_judges_in_order_however_much_waits(monkeypatch):
     rows = [(f"o{a}", f"o{b}", f"o{c}") for a, b, c in np.random.default_rng(2).permuted(
         np.tile(np.arange(6), (700, 1)), axis=1)[:, :3].tolist()]  # fmt: skip
     whole = bytes_of(se.read(rows))
-    monkeypatch.setattr(feeding, "BATCH", 50)
-    monkeypatch.setattr(feeding, "WAITING", 120)
+    monkeypatch.setattr(feeding, "BATCH_ROWS", 50)
+    monkeypatch.setattr(study_engine, "MAX_WAITING", 120)
     assert bytes_of(se.read(rows)) == whole
     study = se.read(rows)
     assert len(study) == 700

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from scipy.cluster.hierarchy import fcluster
 
 import stream_engine as se
-from stream_engine.asking.known import CannotAsk
+from stream_engine.asking.knowledge import CannotAsk
 from stream_engine.evaluation import NoModel
 from stream_engine.exports import contents
 from stream_engine.exports.files import encode as files_of

@@ -11,7 +11,7 @@ from typing import get_args
 import stream_engine as se
 from stream_engine import estimators
 from stream_engine.api import options
-from stream_engine.api.frames import FRAMES
+from stream_engine.api.output_frames import FRAMES
 from stream_engine.asking import STRATEGIES
 from stream_engine.data.comparisons import READABLE_TYPES
 from stream_engine.formats import INPUT_FORMATS

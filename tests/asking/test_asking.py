@@ -12,14 +12,14 @@ from scipy.stats import chisquare
 from stream_engine import asking
 from stream_engine.__main__ import main
 from stream_engine.asking import coverage, landmark, landmark_k2
-from stream_engine.asking.known import (
+from stream_engine.asking.knowledge import (
     CannotAsk,
     Knowledge,
-    answered,
+    answered_codes,
     codes,
-    how_many,
-    known_from,
-    nothing_known,
+    count_questions,
+    knowledge_of,
+    no_knowledge,
     unanswered,
     with_objects,
 )
@@ -27,7 +27,7 @@ from stream_engine.commands import ask
 from stream_engine.counts import kernels, landmark_designs
 from stream_engine.data.comparisons import Triplet
 from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.evaluation.responses import kept_responses
+from stream_engine.evaluation.kept_responses import kept_responses
 from stream_engine.refits.embedding import Params, refit
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
@@ -52,7 +52,7 @@ def test_questions_are_distinct_and_have_no_answer(strategy, known):
     assert (rows[:, 0] != rows[:, 2]).all()
     assert (rows[:, 1] != rows[:, 2]).all()
     assert len(np.unique(codes(rows, 12))) == 40
-    assert not np.isin(codes(rows, 12), answered(known)).any()
+    assert not np.isin(codes(rows, 12), answered_codes(known)).any()
     assert np.array_equal(rows, asking.questions(known, 40, strategy, seed=3).rows)
     assert not np.array_equal(rows, asking.questions(known, 40, strategy, seed=4).rows)
     assert 8 < np.count_nonzero(rows[:, 1] < rows[:, 2]) < 32, "sides say something"
@@ -61,10 +61,10 @@ def test_questions_are_distinct_and_have_no_answer(strategy, known):
 @pytest.mark.parametrize("strategy", [s for s in STRATEGIES if not s.startswith("landmark")])
 def test_all_questions_that_are_left_can_be_asked_and_no_more(strategy):
     known = taught(6, 30)
-    left = how_many(6) - len(known.columns.anchor)
+    left = count_questions(6) - len(known.columns.anchor)
     rows = asking.questions(known, left, strategy).rows
-    every = np.concatenate([codes(rows, 6), answered(known)])
-    assert len(np.unique(every)) == len(every) == how_many(6) == 60
+    every = np.concatenate([codes(rows, 6), answered_codes(known)])
+    assert len(np.unique(every)) == len(every) == count_questions(6) == 60
     with pytest.raises(CannotAsk, match=f"got n = {left + 1}, expected 1 to {left}:.* 60 "):
         asking.questions(known, left + 1, strategy)
 
@@ -80,8 +80,8 @@ def test_objects_that_nobody_compared_are_asked_about(strategy):
 def test_random_questions_are_uniform_over_those_without_an_answer(n):
     _, known = world(n, 2000)
     rows = unanswered(known, 8000, np.random.default_rng(1))
-    assert len(np.unique(codes(rows, n))) == 8000 and not np.isin(codes(rows, n), answered(known)).any()
-    free = how_many(n) // n - np.bincount(known.columns.anchor, minlength=n)
+    assert len(np.unique(codes(rows, n))) == 8000 and not np.isin(codes(rows, n), answered_codes(known)).any()
+    free = count_questions(n) // n - np.bincount(known.columns.anchor, minlength=n)
     assert chisquare(np.bincount(rows[:, 0], minlength=n), free * (8000 / free.sum())).pvalue > 1e-4
 
 
@@ -98,7 +98,7 @@ def test_coverage_asks_where_evidence_is_least():
 
 
 def test_landmark_questions_make_a_landmark_design():
-    known = with_objects(nothing_known(), [f"o{i}" for i in range(64)])
+    known = with_objects(no_knowledge(), [f"o{i}" for i in range(64)])
     marks = landmark.landmarks(known.names)
     assert len(marks) == 16
     design = 16 * 15 // 2 * 62
@@ -115,7 +115,7 @@ def test_landmark_questions_make_a_landmark_design():
 
 
 def test_landmark_questions_for_k2_make_its_design():
-    known = with_objects(nothing_known(), [f"o{i}" for i in range(80)])
+    known = with_objects(no_knowledge(), [f"o{i}" for i in range(80)])
     marks = np.sort(landmark_k2.chosen_landmarks(known.names))
     design = len(marks) * (len(marks) - 1) * (80 - len(marks)) + len(marks) * math.comb(len(marks) - 1, 2)
     rows = asking.questions(known, design, "landmark-k2").rows
@@ -130,7 +130,7 @@ def test_landmark_questions_for_k2_make_its_design():
 def test_landmark_questions_for_k2_are_those_of_the_slow_listing(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 18))
-    known = with_objects(nothing_known(), [f"o{i}" for i in range(n)])
+    known = with_objects(no_knowledge(), [f"o{i}" for i in range(n)])
     marks = sorted(landmark_k2.chosen_landmarks(known.names).tolist())
     listed = {(j, *sorted((i, k))) for j in marks for k in marks for i in range(n) if len({i, j, k}) == 3}
     done = [row for row in sorted(listed) if rng.random() < 0.6]
@@ -148,7 +148,7 @@ def test_landmark_questions_are_those_of_the_slow_listing(seed):
     """Every question about two landmarks, listed one by one; the pair with the fewest left first, whole pairs alike."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 14))
-    known = with_objects(nothing_known(), [f"o{i}" for i in range(n)])
+    known = with_objects(no_knowledge(), [f"o{i}" for i in range(n)])
     marks = sorted(landmark.landmarks(known.names).tolist())
     listed = [(a, b, c) for b in marks for c in marks if b < c for a in range(n) if a not in (b, c)]
     done = [row for row in listed if rng.random() < 0.6]
@@ -208,10 +208,10 @@ def test_a_question_with_its_answer_is_an_event(kind, state, capfd):
     }
     assert snapshot.counters["rejected"] == {}
     if kind != "odd_one_out":
-        known = known_from(snapshot)
+        known = knowledge_of(snapshot)
         number = {name: i for i, name in enumerate(known.names)}
         rows = [[number[name] for name in (q["anchor"], *q["shown"])] for q in found]
-        assert np.isin(codes(np.array(rows), 9), answered(known)).all()
+        assert np.isin(codes(np.array(rows), 9), answered_codes(known)).all()
         again = asked(capfd, "--state", state / "state", "--n", 12, "--type", kind)
         assert not {q["id"] for q in found} & {q["id"] for q in again}
 
@@ -286,6 +286,6 @@ def test_bad_input_is_one_clear_line(arguments, status, line, state, capfd):
 @pytest.mark.parametrize("seed", range(3))
 def test_coverage_knows_what_it_has_just_shown(seed):
     """Of a batch that asks about each object once, all are shown beside the others about as often."""
-    rows = coverage.ask(with_objects(nothing_known(), [f"o{i}" for i in range(30)]), 30, np.random.default_rng(seed))
+    rows = coverage.ask(with_objects(no_knowledge(), [f"o{i}" for i in range(30)]), 30, np.random.default_rng(seed))
     assert sorted(rows[:, 0].tolist()) == list(range(30))
     assert np.ptp(np.bincount(rows[:, 1:].ravel(), minlength=30)) <= 2

@@ -6,7 +6,7 @@ from scipy.optimize import approx_fprime
 
 from stream_engine import asking
 from stream_engine.asking import ensemble, information_gain, model, uncertainty
-from stream_engine.asking.known import codes, unanswered, with_objects
+from stream_engine.asking.knowledge import codes, unanswered, with_objects
 from stream_engine.data.answers import Answers
 from stream_engine.embedding import ellipses
 from stream_engine.embedding.fit import Embedding
@@ -18,7 +18,7 @@ ALPHAS = (0.0, 1.0, 3.0)  # STE, and t-STE with tails of several widths
 
 def delivered(n: int, d: int, alpha: float = 0.0, seed: int = 0, **report):
     points, known = world(n, 60, seed, d)
-    return model.delivered(artifact(points, seed, alpha=alpha, **report), known.columns)
+    return model.model_of(artifact(points, seed, alpha=alpha, **report), known.columns)
 
 
 def four(rows: np.ndarray) -> np.ndarray:
@@ -35,7 +35,7 @@ def bits(p):
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_it_foretells_what_the_delivered_embedding_foretells(alpha):
     made = delivered(9, 2, alpha, scale=1.7)
-    sure = made._replace(spread=np.zeros_like(made.spread))
+    sure = made._replace(covariance=np.zeros_like(made.covariance))
     rows = unanswered(world(9, 0)[1], 60, np.random.default_rng(1))
     found = ensemble.expected(ensemble.ensemble(sure, np.arange(9), np.random.default_rng(0)), rows)
     assert np.allclose(found, probabilities(made.points, four(rows), 0.1, alpha, scale=1.7), atol=1e-4)
@@ -43,26 +43,26 @@ def test_it_foretells_what_the_delivered_embedding_foretells(alpha):
 
 def test_objects_that_came_since_lie_in_the_middle_as_unsure_as_the_prior():
     points, known = world(5, 30)
-    made = model.delivered(artifact(points, ridge=0.25), with_objects(known, ["new"]).columns)
-    assert made.points[5].tolist() == [0, 0] and np.allclose(made.spread[5], 2 * np.eye(2))
+    made = model.model_of(artifact(points, ridge=0.25), with_objects(known, ["new"]).columns)
+    assert made.points[5].tolist() == [0, 0] and np.allclose(made.covariance[5], 2 * np.eye(2))
     assert np.array_equal(made.points[:5], points)
-    vague = model.delivered(artifact(points, ridge=1e-9), with_objects(known, ["new"]).columns)
-    assert np.allclose(vague.spread[5], model.WIDEST * np.eye(2))  # however weak the prior
+    vague = model.model_of(artifact(points, ridge=1e-9), with_objects(known, ["new"]).columns)
+    assert np.allclose(vague.covariance[5], model.MAX_VARIANCE * np.eye(2))  # however weak the prior
 
 
 def test_an_embedding_that_says_nothing_is_no_model():
     points, known = world(5, 30)
-    assert model.delivered(artifact(np.zeros((5, 2))), known.columns) is None
-    assert model.believed(None) == 0.0
-    assert model.believed(model.delivered(artifact(points, accuracy=None), known.columns)) == 0.0
-    least = model.delivered(artifact(points, accuracy=0.72, standard_error=0.02), known.columns)
-    assert model.believed(least) == pytest.approx(0.5)  # a standard error below what it got right
+    assert model.model_of(artifact(np.zeros((5, 2))), known.columns) is None
+    assert model.model_share(None) == 0.0
+    assert model.model_share(model.model_of(artifact(points, accuracy=None), known.columns)) == 0.0
+    least = model.model_of(artifact(points, accuracy=0.72, standard_error=0.02), known.columns)
+    assert model.model_share(least) == pytest.approx(0.5)  # a standard error below what it got right
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_without_covariances_each_object_has_its_own_block_of_the_information(alpha):
     points, known = world(6, 40, dimensions=2)
-    made = model.delivered(artifact(points, covariance=False, alpha=alpha, ridge=0.3), known.columns)
+    made = model.model_of(artifact(points, covariance=False, alpha=alpha, ridge=0.3), known.columns)
     columns = known.columns
     pair = np.repeat(np.arange(len(columns.lo)), np.diff(columns.start))
     rows = np.stack([columns.anchor, columns.lo[pair], columns.anchor, columns.hi[pair]], axis=1).astype(np.int32)
@@ -72,14 +72,14 @@ def test_without_covariances_each_object_has_its_own_block_of_the_information(al
     slopes, f, u, _ = ellipses._parts(found, nobody.rows, times, np.full(len(rows), 0.1))
     whole = ellipses._weighted(slopes, f * u**2) + 0.6 * np.eye(12)
     for i in range(6):
-        assert np.allclose(np.linalg.inv(made.spread[i]), whole[2 * i : 2 * i + 2, 2 * i : 2 * i + 2])
+        assert np.allclose(np.linalg.inv(made.covariance[i]), whole[2 * i : 2 * i + 2, 2 * i : 2 * i + 2])
 
 
 @pytest.mark.parametrize("covariance", [True, False])
 def test_an_artifact_with_absurd_numbers_harms_nothing(covariance):
     points, known = world(9, 60)
     made = artifact(points * 1e200, covariance=covariance, ridge=-3.0, scale=-2.0)
-    rows = asking.questions(known._replace(learned=made), 40, "information-gain").rows
+    rows = asking.questions(known._replace(embedding=made), 40, "information-gain").rows
     assert len(np.unique(codes(rows, 9))) == 40
 
 
@@ -100,30 +100,30 @@ def test_slopes_of_a_question(alpha):
 def test_samples_have_the_mean_and_the_covariance_of_the_places():
     made = delivered(4, 3)
     found = ensemble.ensemble(made, np.array([2, 0]), np.random.default_rng(0), samples=40_000)
-    assert np.allclose(found.away.mean(axis=1), 0, atol=1e-9), "the mean is the delivered point"
+    assert np.allclose(found.deviations.mean(axis=1), 0, atol=1e-9), "the mean is the delivered point"
     assert np.array_equal(found.points, made.points[[2, 0]])
     for at, i in enumerate((2, 0)):
-        assert np.allclose(np.cov(found.away[at].T), made.spread[i], atol=0.02)
+        assert np.allclose(np.cov(found.deviations[at].T), made.covariance[i], atol=0.02)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_expected_answer_gain_and_information_are_means_over_the_samples(alpha):
     made = ensemble.ensemble(delivered(7, 2, alpha, scale=1.3), np.arange(7), np.random.default_rng(2))
     rows = unanswered(world(7, 0)[1], 50, np.random.default_rng(1))
-    every = np.stack([made.points + made.away[:, s] for s in range(made.away.shape[1])])
+    every = np.stack([made.points + made.deviations[:, s] for s in range(made.deviations.shape[1])])
     p = np.stack([probabilities(x, four(rows), 0.1, alpha, scale=1.3) for x in every])
     assert np.allclose(ensemble.expected(made, rows), p.mean(0))
     assert np.allclose(ensemble.gains(made, rows), bits(p.mean(0)) - bits(p).mean(0))
     share = (p - 0.05) / 0.9
     u = 0.9 * 1.3 * share * (1 - share)
-    found = [ensemble.score(made.points, made.away, *made[3:], *row)[2] for row in rows.tolist()]
+    found = [ensemble.score(made.points, made.deviations, *made[3:], *row)[2] for row in rows.tolist()]
     assert np.allclose(found, (u**2 / (p * (1 - p))).mean(0))
 
 
 def test_a_question_that_is_merely_close_gains_nothing():
     points = np.array([[0.0], [1.0], [-1.0], [4.0]])
     sure = model.Model(points, np.full((4, 1, 1), 1e-9), 0.0, 0.1, 1.0, 0.9)
-    doubtful = sure._replace(spread=np.array([1e-9, 1e-9, 1e-9, 9.0]).reshape(4, 1, 1))
+    doubtful = sure._replace(covariance=np.array([1e-9, 1e-9, 1e-9, 9.0]).reshape(4, 1, 1))
     rows = np.array([[0, 1, 2], [1, 0, 3]])
     gains = ensemble.gains(ensemble.ensemble(doubtful, np.arange(4), np.random.default_rng(0)), rows)
     assert gains[0] < 1e-6 and gains[1] > 0.05
@@ -134,10 +134,10 @@ def test_a_question_that_is_merely_close_gains_nothing():
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_an_answer_narrows_what_it_is_about_as_a_kalman_filter_would(alpha):
     made = ensemble.ensemble(delivered(5, 2, alpha), np.arange(5), np.random.default_rng(0))
-    spread, away = made.spread.copy(), made.away.copy()
-    information = ensemble.score(made.points, made.away, *made[3:], 3, 0, 4)[2]
+    spread, away = made.covariance.copy(), made.deviations.copy()
+    information = ensemble.score(made.points, made.deviations, *made[3:], 3, 0, 4)[2]
     room = np.empty((3, 2)), np.empty((3, 2))
-    ensemble.narrow(made.points, made.spread, made.away, *made[3:], 3, 0, 4, *room)
+    ensemble.narrow(made.points, made.covariance, made.deviations, *made[3:], 3, 0, 4, *room)
     g = np.zeros((5, 2))
     g[[3, 0, 4]] = room[0]
     g, joint = g.ravel(), np.zeros((10, 10))
@@ -145,11 +145,11 @@ def test_an_answer_narrows_what_it_is_about_as_a_kalman_filter_would(alpha):
         joint[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = spread[i]
     after = np.linalg.inv(np.linalg.inv(joint) + information * np.outer(g, g))
     for i in range(5):
-        assert np.allclose(made.spread[i], after[2 * i : 2 * i + 2, 2 * i : 2 * i + 2])
+        assert np.allclose(made.covariance[i], after[2 * i : 2 * i + 2, 2 * i : 2 * i + 2])
     total = g @ joint @ g
     gain = joint @ g * (1 - 1 / np.sqrt(1 + information * total)) / total
     flat = away.transpose(1, 0, 2).reshape(-1, 10)
-    assert np.allclose(made.away.transpose(1, 0, 2).reshape(-1, 10), flat - np.outer(flat @ g, gain))
+    assert np.allclose(made.deviations.transpose(1, 0, 2).reshape(-1, 10), flat - np.outer(flat @ g, gain))
 
 
 # ---- questions of a batch
@@ -175,12 +175,12 @@ def slowly(made, rows: np.ndarray, n: int, quota: int, anew: bool) -> tuple[list
         left.remove(best)
         times[rows[best, 0]] += 1
         total += scores[best]
-        ensemble.narrow(made.points, made.spread, made.away, *made[3:], *rows[best].tolist(), *room)
+        ensemble.narrow(made.points, made.covariance, made.deviations, *made[3:], *rows[best].tolist(), *room)
     return found, total
 
 
 def copy(made):
-    return made._replace(spread=made.spread.copy(), away=made.away.copy())
+    return made._replace(covariance=made.covariance.copy(), deviations=made.deviations.copy())
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -208,6 +208,6 @@ def test_all_questions_are_taken_in_the_end_whoever_is_their_anchor():
 
 def test_a_batch_does_not_ask_one_thing_a_hundred_times():
     known = taught(30, 300)
-    known = known._replace(model=model.delivered(known.learned, known.columns))
+    known = known._replace(model=model.model_of(known.embedding, known.columns))
     rows = information_gain.ask(known, 60, np.random.default_rng(0))
     assert np.bincount(rows[:, 0], minlength=30).max() == 2 and len(np.unique(rows)) == 30

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from stream_engine import Engine, asking
-from stream_engine.asking import known
-from stream_engine.asking.known import known_from
+from stream_engine.asking import implied_questions
+from stream_engine.asking.knowledge import knowledge_of
 from stream_engine.data.comparisons import Triplet
 from stream_engine.order.partial_order import PartialOrder
 from tests.asking.worlds import artifact
@@ -28,14 +28,14 @@ def test_it_is_the_closure_of_what_the_guard_keeps():
     snapshot, _ = answered(6, 25)
     true = slow(PartialOrder.from_state(snapshot.section("partial_order")).kept(), 6)
     rows, follow = np.array(list(true)), [answer != 0 for answer in true.values()]
-    implied_by = known_from(snapshot).implied
+    implied_by = knowledge_of(snapshot).implied
     assert implied_by(rows).tolist() == implied_by(rows[:, [0, 2, 1]]).tolist() == follow
     assert 0 < sum(follow) < len(rows)
 
 
 def test_a_model_asks_nothing_that_follows_and_the_random_share_is_not_thinned():
     snapshot, points = answered(12, 120)
-    known = known_from(snapshot, artifact(points))
+    known = knowledge_of(snapshot, artifact(points))
     made = asking.questions(known, 200, "information-gain", random_share=0.3)
     by_model = made.sampler == "information-gain"
     assert by_model.sum() > 100 and not known.implied(made.rows[by_model]).any()
@@ -46,22 +46,22 @@ def test_a_model_asks_nothing_that_follows_and_the_random_share_is_not_thinned()
 
 def test_where_all_follows_the_rest_is_random():
     snapshot, points = answered(4, 400)
-    known = known_from(snapshot, artifact(points))._replace(implied=lambda rows: np.ones(len(rows), bool))
+    known = knowledge_of(snapshot, artifact(points))._replace(implied=lambda rows: np.ones(len(rows), bool))
     left = asking.questions_left(known)
     assert left == 0 or (asking.questions(known, left).sampler == "random").all()
 
 
 def test_no_order_or_too_large_a_one_leaves_nothing_out(monkeypatch):
-    assert known_from(answered(6, 25, False)[0]).implied is None
-    monkeypatch.setattr(known, "MAX_BLOCKED_COMPARISONS", 5)
-    assert known_from(answered(6, 25)[0]).implied is None
+    assert knowledge_of(answered(6, 25, False)[0]).implied is None
+    monkeypatch.setattr(implied_questions, "MAX_BLOCKED_COMPARISONS", 5)
+    assert knowledge_of(answered(6, 25)[0]).implied is None
 
 
 def test_an_order_with_a_cycle_is_told_when_it_is_looked_at():
     snapshot, points = answered(6, 25)
     cycle = np.array([[0, 1, 0, 2], [0, 2, 0, 3], [0, 3, 0, 1]], np.int32)
     broken = snapshot._replace(arrays={**snapshot.arrays, "partial_order/kept": cycle})
-    known = known_from(broken, artifact(points))
+    known = knowledge_of(broken, artifact(points))
     with pytest.raises(asking.CannotAsk, match="^ask: partial_order: .*cycle"):
         asking.questions(known, 20, "information-gain")
     for without_model in ("random", asking.DEFAULT):

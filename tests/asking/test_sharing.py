@@ -6,9 +6,17 @@ import pytest
 
 from stream_engine import asking
 from stream_engine.asking import at_random
-from stream_engine.asking.known import CannotAsk, answered, codes, how_many, nothing_known, waiting, with_objects
-from stream_engine.asking.model import delivered
-from stream_engine.asking.sharing import mixed, places
+from stream_engine.asking.knowledge import (
+    CannotAsk,
+    answered_codes,
+    codes,
+    count_questions,
+    no_knowledge,
+    with_objects,
+    with_pending,
+)
+from stream_engine.asking.model import model_of
+from stream_engine.asking.sharing import choose_mixed, places
 from tests.asking.worlds import taught, world
 from tests.support.facts import stating
 
@@ -39,12 +47,12 @@ def test_the_model_chooses_as_many_as_it_is_believed(strategy, share, accuracy, 
     known = taught(12, 100, accuracy=accuracy)
     made = asking.questions(known, 40, strategy, random_share=share)
     assert counts(made) == {strategy if who == "model" else who: n for who, n in expected.items()}
-    assert len(np.unique(codes(made.rows, 12))) == 40 and not np.isin(codes(made.rows, 12), answered(known)).any()
+    assert len(np.unique(codes(made.rows, 12))) == 40 and not np.isin(codes(made.rows, 12), answered_codes(known)).any()
 
 
 def test_without_an_embedding_all_is_random():
     made = asking.questions(world(12, 100)[1], 40, "information-gain")
-    left = how_many(12) - len(world(12, 100)[1].columns.anchor)
+    left = count_questions(12) - len(world(12, 100)[1].columns.anchor)
     assert counts(made) == {"random": 40} and np.allclose(made.propensity, 1 / (left - np.arange(40)))
 
 
@@ -58,7 +66,10 @@ def test_propensities_are_how_often_a_question_is_asked():
     its propensity says."""
     known = taught(5, 0, accuracy=0.8)
     code = codes(asking.questions(known, 1, "information-gain", random_share=0.0).rows, 5)[0]
-    asked, drawn = np.zeros(how_many(5)), np.sort(np.unique(codes(asking.questions(known, 30, "random").rows, 5)))
+    asked, drawn = (
+        np.zeros(count_questions(5)),
+        np.sort(np.unique(codes(asking.questions(known, 30, "random").rows, 5))),
+    )
     for seed in range(800):
         made = asking.questions(known, 1, "information-gain", seed, random_share=0.4)
         asked[np.searchsorted(drawn, codes(made.rows, 5)[0])] += 1
@@ -85,10 +96,10 @@ def test_no_object_is_the_anchor_of_more_than_its_fair_share(strategy, seed):
     rng = np.random.default_rng(seed)
     objects, n = int(rng.integers(5, 14)), int(rng.integers(1, 60))
     known = taught(objects, int(rng.integers(0, 30)), seed)
-    n = min(n, asking.known.questions_left(known))
+    n = min(n, asking.knowledge.questions_left(known))
     made = asking.questions(known, n, strategy, seed)
     chosen = made.rows[made.sampler == strategy, 0]
-    free = np.bincount(np.repeat(np.arange(objects), how_many(objects) // objects), minlength=objects)
+    free = np.bincount(np.repeat(np.arange(objects), count_questions(objects) // objects), minlength=objects)
     free -= np.bincount(known.columns.anchor, minlength=objects)
     fair = -(-len(chosen) // objects)
     if free.min() >= n:  # nobody runs out
@@ -101,12 +112,12 @@ def test_no_object_is_the_anchor_of_more_than_its_fair_share(strategy, seed):
 @pytest.mark.parametrize("strategy", ["random", "coverage", "information-gain", "uncertainty"])
 def test_taken_a_few_at_a_time_no_question_comes_twice_and_all_come(strategy):
     known = taught(8, 20)
-    left = asking.known.questions_left(known)
+    left = asking.knowledge.questions_left(known)
     ready, seen = asking.prepare(known, strategy, seed=3, first=20), []
     while len(seen) < left:
         made, ready = asking.take(ready, min(7, left - len(seen)))
         seen += codes(made.rows, 8).tolist()
-    assert len(set(seen)) == left and not set(seen) & set(answered(known).tolist())
+    assert len(set(seen)) == left and not set(seen) & set(answered_codes(known).tolist())
     with pytest.raises(CannotAsk, match=stating("n = 1 … 0")):
         asking.take(ready, 1)
 
@@ -125,7 +136,7 @@ def test_what_was_taken_first_is_what_is_asked_for_at_once():
 
 
 def test_blocks_differ_and_go_on_where_the_last_one_ended():
-    ready = asking.prepare(with_objects(nothing_known(), map(str, range(30))), "coverage", first=30)
+    ready = asking.prepare(with_objects(no_knowledge(), map(str, range(30))), "coverage", first=30)
     anchors = []
     for _ in range(4):
         made, ready = asking.take(ready, 30)
@@ -137,7 +148,7 @@ def test_blocks_differ_and_go_on_where_the_last_one_ended():
 def test_questions_that_wait_for_an_answer_are_not_asked_again():
     known = taught(7, 10)
     first = asking.questions(known, 30, "information-gain")
-    again = asking.questions(waiting(known, first.rows), 30, "information-gain")
+    again = asking.questions(with_pending(known, first.rows), 30, "information-gain")
     assert not np.isin(codes(first.rows, 7), codes(again.rows, 7)).any()
 
 
@@ -149,15 +160,15 @@ def test_a_share_is_between_0_and_1(share):
 
 def test_where_the_model_has_too_few_the_rest_is_random_and_nothing_is_asked_twice():
     known = taught(5, 0, accuracy=0.8)
-    known = known._replace(model=delivered(known.learned, known.columns))
+    known = known._replace(model=model_of(known.embedding, known.columns))
     few = asking.questions(known, 4, "information-gain", random_share=0.0).rows
 
     def some(known, n, rng):
-        return few[~np.isin(codes(few, 5), answered(known))][:n]
+        return few[~np.isin(codes(few, 5), answered_codes(known))][:n]
 
     asks = {"random": at_random.ask, "uncertainty": some}
     for seed in range(5):
-        made = mixed(known, 20, "uncertainty", asks, 0.25, np.random.default_rng(seed))
+        made = choose_mixed(known, 20, "uncertainty", asks, 0.25, np.random.default_rng(seed))
         by_model = counts(made).get("uncertainty", 0)
         assert 1 <= by_model <= 4 and counts(made)["random"] == 20 - by_model
         assert len(np.unique(codes(made.rows, 5))) == 20

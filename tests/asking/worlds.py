@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from stream_engine.asking.known import Knowledge
+from stream_engine.asking.knowledge import Knowledge
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.state.artifact import Artifact
 from tests.support.generators import planted_triplets
@@ -29,4 +29,4 @@ def artifact(points: np.ndarray, seed: int = 0, covariance: bool = True, **repor
 def taught(n: int, size: int, seed: int = 0, dimensions: int = 2, **more) -> Knowledge:
     """A world with an embedding of it."""
     points, known = world(n, size, seed, dimensions)
-    return known._replace(learned=artifact(points, seed, **more))
+    return known._replace(embedding=artifact(points, seed, **more))

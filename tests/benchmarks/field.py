@@ -34,7 +34,7 @@ from stream_engine.alignment.feature_files import FeatureTable
 from stream_engine.data.comparisons import DecodedEvents, Kinds, Provenance, empty_batch
 from stream_engine.evaluation.answer_probabilities import margins, probability
 from stream_engine.evaluation.answering import answered
-from stream_engine.evaluation.probability import of_participant
+from stream_engine.evaluation.participant_model import of_participant
 from stream_engine.refits import alignment, embedding
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published

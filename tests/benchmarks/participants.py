@@ -36,8 +36,9 @@ from scipy.special import expit, logit
 
 from stream_engine.embedding.ellipses import radius
 from stream_engine.evaluation.answer_probabilities import margins, probability
-from stream_engine.evaluation.participants import checked
-from stream_engine.evaluation.probability import best, of_participant
+from stream_engine.evaluation.participant_model import of_participant
+from stream_engine.evaluation.participants import check_participants
+from stream_engine.evaluation.probability import best
 from stream_engine.refits import dimensions as sparse
 from stream_engine.refits import embedding
 from stream_engine.state.artifact import Artifact
@@ -190,12 +191,12 @@ def coins(rng: np.random.Generator) -> Figures:
     snapshot, figures = snapshot_of(table_of(answers)), {}
     made = Published(snapshot, {"embedding": embedding.refit(snapshot, DEFAULT, 0)})
     for by, published in (("", made), (", AddS-3", Published(snapshot, {}))):
-        found = checked(published, False)
+        found = check_participants(published, False)
         assert found is not None
         flagged = [bool(reason) for reason in found.reasons]
         figures |= {f"flagged{by}": float(flagged[0]), f"honest flagged{by}": float(np.mean(flagged[1:]))}
         if not by:
-            figures["power told"] = found.noticed or 0.0
+            figures["power told"] = found.power or 0.0
     return figures
 
 

@@ -195,7 +195,7 @@ def test_what_cannot_be_is_said_in_one_line(monkeypatch):
         classify.Params(similarities=("k3",))
     with pytest.raises(ValueError, match="^similarities, neighbours, penalties, rounds: "):
         classify.Params(similarities=(), rounds=0)
-    monkeypatch.setattr(classify, "LEARNED_UP_TO", 5)
+    monkeypatch.setattr(classify, "MAX_LEARNED_OBJECTS", 5)
     made = classify.refit(snapshot, classify.Params(similarities=("adds4", "learned"), rounds=100), 0)
     assert list(made.report["without"]) == ["learned"]
     few = snapshot._replace(labels=dict(list(snapshot.labels.items())[:5]))

@@ -260,7 +260,7 @@ def test_a_warm_start_comes_with_the_artifact_and_survives_new_objects(monkeypat
     assert again.report["iterations"] == 10
     other = refit(snapshot, Params(k=4, tol=1e-4, similarity="k1"), 0, before)  # another similarity: no start from it
     assert other.report["certified"]
-    monkeypatch.setattr(sdp_clustering, "WARM_UP_TO", 100)
+    monkeypatch.setattr(sdp_clustering, "MAX_WARM_OBJECTS", 100)
     none = refit(snapshot, Params(k=4), 0)
     assert "warm_v" not in none.arrays and none.report["warm_bytes"] == 0
 

@@ -14,7 +14,7 @@ from stream_engine.counts.judgement_kernels import ALL
 from stream_engine.counts.judgements import Judgements
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.container import Corrupt
-from stream_engine.evaluation.responses import kept_responses
+from stream_engine.evaluation.kept_responses import kept_responses
 from stream_engine.formats import expand_in_pieces
 from stream_engine.formats.json_events import Decoder as JsonDecoder
 from stream_engine.formats.options import EventOptions

@@ -10,7 +10,7 @@ from stream_engine.embedding.fit import fit
 from stream_engine.embedding.posterior import DRAWS, LAPSE, SPREAD, WIDTH, posterior
 from stream_engine.embedding.questions import of_rows
 from stream_engine.evaluation.answer_probabilities import margins, probability
-from stream_engine.evaluation.probability import of_draws
+from stream_engine.evaluation.learned import of_draws
 from tests.support import embedding_reference as reference
 from tests.support.generators import planted_triplets
 

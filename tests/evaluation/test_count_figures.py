@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from stream_engine.evaluation import predictor
+from stream_engine.evaluation.count_models import CountModels, count_figures, similarity_of
 from stream_engine.evaluation.counts_without import without
-from stream_engine.evaluation.probability import CountModels, of_counts, similarity_of
-from stream_engine.evaluation.similarities import matrix
+from stream_engine.evaluation.similarities import dense_adds
 from stream_engine.exports.models import table
 from stream_engine.refits import embedding
 from stream_engine.state.published import Published
@@ -48,7 +48,7 @@ def test_counts_predict_from_the_first_triplet_on(name):
 def test_adds_of_counts_is_that_of_the_accumulators(whole, name):
     rows = np.array([np.random.default_rng(i).permutation(N)[:4] for i in range(200)], np.int32)
     rows = rows[:, [0, 1, 0, 2]] if name == "adds3" else rows
-    w = matrix(whole, name)
+    w = dense_adds(whole, name)
     i, j, k, l = rows.T
     np.testing.assert_array_equal(similarity_of(whole, name).margins(rows), w[i, j] - w[k, l])
     turned = rows[:, [1, 0, 3, 2]] if name == "adds3" else rows[:, [0, 1, 0, 2]]
@@ -60,14 +60,14 @@ def test_sums_without_held_out_answers_are_those_of_a_stream_without_them(whole,
     """Every line is a judgement of its own: an engine that hears those that are not reported alone."""
     counts = CountModels(whole, 2)
     held = counts.plan.responses[0].folds[0]
-    out, rest = counts.every.answers.of_responses(held), counts.every.answers.without(held)
+    out, rest = counts.responses.answers.of_responses(held), counts.responses.answers.without(held)
     lines = [
         {"type": "quadruplet", "near": [f"o{i}", f"o{j}"], "far": [f"o{k}", f"o{l}"]}
         for (i, j, k, l), times in zip(rest.rows.tolist(), rest.times.tolist())
         for _ in range(int(times))
     ]
     place = np.array([int(each[1:]) for each in snapshot_of(lines).objects])  # names are ids of `whole`
-    w = matrix(snapshot_of(lines), name)
+    w = dense_adds(snapshot_of(lines), name)
     rows = (out.triplets() if name == "adds3" else out.quadruplets()).rows
     i, j, k, l = np.argsort(place)[rows].T
     np.testing.assert_array_equal(similarity_of(without(whole, out), name, out).margins(rows), w[i, j] - w[k, l])
@@ -75,9 +75,9 @@ def test_sums_without_held_out_answers_are_those_of_a_stream_without_them(whole,
 
 def test_the_majority_is_of_the_answers_that_were_not_held_out(whole):
     """Each answer held out is foretold by who says the same among the rest; a coin where nobody was asked."""
-    got = of_counts(whole, 3)["majority"]
+    got = count_figures(whole, 3)["majority"]
     counts, right, margins = CountModels(whole, 3), 0.0, []
-    every = counts.every.answers.triplets()
+    every = counts.responses.answers.triplets()
     for held in (each for group in counts.plan.responses for each in group.folds):
         out, votes = every.of_responses(held), Counter()
         for part, sign in ((every, 1), (out, -1)):
@@ -96,7 +96,7 @@ def test_the_table_has_them_on_the_judgements_that_refits_report_on():
     made = embedding.refit(whole, embedding.Params(dimensions=2, kernel="ste", ridge=0.3), 8)
     rows = {row["model"]: row for row in table(Published(whole, {"embedding": made}))}
     assert set(rows) == {"embedding", "adds3", "k1", "k2", "majority", "chance"}
-    counts = of_counts(whole, 8)["adds3"]
+    counts = count_figures(whole, 8)["adds3"]
     assert counts.judgement.comparisons == made.report["held_out_comparisons"]
     assert rows["adds3"]["accuracy"] == counts.judgement.accuracy > 0.6
     assert rows["embedding"]["ceiling"] == rows["adds3"]["ceiling"] and rows["adds3"]["seconds"] is None

@@ -49,7 +49,7 @@ def test_participants_are_predicted_until_there_are_enough(monkeypatch):
     found = evidence(screens=3_000, shown=2, near=1, workers=400)
     out = held(cross_fit.plan(found).participants)
     people = [len(np.unique(found.participant[each])) for each in out]
-    assert sum(people) >= cross_fit.ENOUGH > sum(people[:-1])
+    assert sum(people) >= cross_fit.ENOUGH_PARTICIPANTS > sum(people[:-1])
     monkeypatch.setattr(cross_fit, "MAX_FITTED_COMPARISONS", 1)
     assert len(held(cross_fit.plan(found).participants)) == 1, "the first fold whatever it costs"
 
@@ -78,7 +78,7 @@ def test_the_figures_are_those_of_all_predictions_together():
         mine = out[found.answers.response]
         return {"one": said[mine], "guess": guess[mine], "coin": np.zeros(np.count_nonzero(mine))}
 
-    got = cross_fit.evaluated(found, plan, -1, choose, predict)
+    got = cross_fit.evaluate(found, plan, -1, choose, predict)
     whole = held_out.figures(said, 1.0, found.answers.times, found.answers.response)
     asked_again: dict[frozenset, int] = {}
     question = [
@@ -94,7 +94,7 @@ def test_the_figures_are_those_of_all_predictions_together():
         for by in (found.answers.response, np.array(question))
     )
     for fitted, wider in ((True, np.sqrt(1 + 10 / 9)), (False, 1.0)):  # counts are not fitted to each other's answers
-        again = cross_fit.evaluated(found, plan, -1, choose, predict, fitted=fitted)["guess"].judgement
+        again = cross_fit.evaluate(found, plan, -1, choose, predict, fitted=fitted)["guess"].judgement
         assert again.standard_error == pytest.approx(guessed * wider)
     named = found.answers.participant >= 0
     by = held_out.figures(said[named], 1.0, found.answers.times[named], found.answers.participant[named])

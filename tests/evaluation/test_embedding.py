@@ -65,10 +65,10 @@ def test_coordinates_of_a_choice_are_its_own_and_what_else_is_known_lies_on_its_
         np.testing.assert_allclose(pdist(found[rows]), pdist(points[rows]), atol=1e-9)
         assert not np.delete(found, rows, axis=0).any()
     turned, both = points @ np.array([[0.6, 0.8], [0.8, -0.6]]), [2, 3, 6]
-    before = embedding.earlier({"coordinates": turned, "known": np.isin(np.arange(9), [1, *both])})
+    before = embedding.previous_map({"coordinates": turned, "known": np.isin(np.arange(9), [1, *both])})
     again = embedding.coordinates(gram, ids, 9, 2, before)["coordinates"][both]
     np.testing.assert_allclose(again - again.mean(axis=0), turned[both] - turned[both].mean(axis=0), atol=1e-9)
-    assert embedding.earlier({"coordinates": turned[0]}) is embedding.earlier({}) is None
+    assert embedding.previous_map({"coordinates": turned[0]}) is embedding.previous_map({}) is None
 
 
 def test_squared_distances_against_their_definition():

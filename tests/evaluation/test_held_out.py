@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from stream_engine import Engine, Triplet
-from stream_engine.evaluation import held_out, participants, responses
+from stream_engine.evaluation import held_out, noise_ceiling, participants, responses
 from stream_engine.evaluation.hash_split import name_hashes
 from tests.support.judged_worlds import world
 
@@ -47,7 +47,7 @@ def test_of_few_clusters_no_standard_error_is_known(clusters):
     margin = np.random.default_rng(clusters).normal(0.3, 1, 800)
     got = held_out.figures(margin, 1.0, np.ones(800), np.arange(800) % clusters)
     assert got.clusters == clusters and 0 < got.accuracy < 1
-    assert (got.standard_error is None) == (clusters < held_out.CLUSTERS)
+    assert (got.standard_error is None) == (clusters < held_out.MIN_CLUSTERS)
     assert got.standard_error is None or got.standard_error > 0
 
 
@@ -90,7 +90,7 @@ def test_the_slope_has_the_least_log_loss(seed):
 
 def told(made, **changed):
     kept = made.judgements._replace(**changed)
-    return held_out.ceiling(responses.of_judgements(kept, name_hashes(made.names, 0), 0))
+    return noise_ceiling.ceiling(responses.of_judgements(kept, name_hashes(made.names, 0), 0))
 
 
 @given(st.integers(0, 10_000))
@@ -116,7 +116,7 @@ def test_the_ceiling_counts_by_hand(seed):
     got = told(made)
     assert (got.answers, got.own_answers) == (len(others), len(own))
     assert got.others == pytest.approx(np.mean(others))
-    assert got.themselves == (pytest.approx(np.mean(own)) if len(own) >= held_out.MIN_CEILING_ANSWERS else None)
+    assert got.themselves == (pytest.approx(np.mean(own)) if len(own) >= noise_ceiling.MIN_CEILING_ANSWERS else None)
     agree, weight = [], []
     for key in {key for key, *_ in each}:
         of = [(way, who) for k, way, who, _ in each if k == key]
@@ -127,7 +127,7 @@ def test_the_ceiling_counts_by_hand(seed):
     two = np.average(agree, weights=weight)
     error = 1.96 * np.sqrt(np.square(weight) @ np.square(np.subtract(agree, two))) / np.sum(weight)
     low, best, high = ((1 + np.sqrt(np.clip(2 * each - 1, 0, 1))) / 2 for each in (two - error, two, two + error))
-    assert got.at_most == (pytest.approx(best) if high - low <= 2 * held_out.SURE else None)
+    assert got.at_most == (pytest.approx(best) if high - low <= 2 * noise_ceiling.MAX_CEILING_HALF_WIDTH else None)
 
 
 def test_answers_that_name_nobody_and_no_time_agree_as_far_as_people_do():
@@ -135,14 +135,16 @@ def test_answers_that_name_nobody_and_no_time_agree_as_far_as_people_do():
     lines = [(f"a{i}", f"b{i}", f"c{i}") for i in range(30)]
     engine = Engine()
     engine.learn_many([Triplet(a, *((b, c) if place % 4 else (c, b))) for a, b, c in lines for place in range(12)])
-    got = held_out.ceiling(responses.responses_of(engine.snapshot(), 0))
+    got = noise_ceiling.ceiling(responses.responses_of(engine.snapshot(), 0))
     assert (got.answers, got.own_answers, got.themselves) == (360, 0, None) and got.others == pytest.approx(0.75)
     two = (9 * 8 + 3 * 2) / (12 * 11)
     assert got.at_most == pytest.approx((1 + np.sqrt(2 * two - 1)) / 2)
     found = responses.responses_of(engine.snapshot(), 0)
-    assert held_out.ceiling(found._replace(votes=None)) == got, "judgement by judgement it is the same"
+    assert noise_ceiling.ceiling(found._replace(votes=None)) == got, "judgement by judgement it is the same"
     sampled = found._replace(answers=found.answers.of_responses(found.draw < 0.3))
-    assert held_out.ceiling(sampled) == got, "equal answers are in a sample together; so agreement is of all answers"
+    assert noise_ceiling.ceiling(sampled) == got, (
+        "equal answers are in a sample together; so agreement is of all answers"
+    )
 
 
 def test_in_a_sample_answers_that_come_with_all_equal_ones_say_nothing_of_agreement():
@@ -166,9 +168,9 @@ def test_in_a_sample_answers_that_come_with_all_equal_ones_say_nothing_of_agreem
 def test_where_hardly_anything_is_asked_twice_there_is_no_ceiling():
     made = world(0, n=60, screens=40, repeats=0.0)
     got = told(made)
-    assert got.others is None and got.answers < held_out.MIN_CEILING_ANSWERS
+    assert got.others is None and got.answers < noise_ceiling.MIN_CEILING_ANSWERS
     assert (
-        held_out.ceiling(
+        noise_ceiling.ceiling(
             responses.of_judgements(
                 made.judgements._replace(rows=made.judgements.rows[:0], judgement=made.judgements.judgement[:0]),
                 name_hashes(made.names, 0),

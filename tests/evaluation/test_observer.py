@@ -11,19 +11,11 @@ from stream_engine import evaluation
 from stream_engine.counts import kernels
 from stream_engine.data.comparisons import DecodedEvents
 from stream_engine.evaluation import PREDICTORS, predictor
-from stream_engine.evaluation.answer_probabilities import Calibration
 from stream_engine.evaluation.drift import Worsening
-from stream_engine.evaluation.observer import (
-    BINS,
-    KINDS,
-    MAX_BATCH,
-    SHARE,
-    Observer,
-    Scores,
-    figures,
-    signals,
-    table,
-)
+from stream_engine.evaluation.observer import MAX_BATCH, Observer, signals
+from stream_engine.evaluation.platt import Calibration
+from stream_engine.evaluation.running_scores import BINS, KINDS, Scores, figures, table
+from stream_engine.evaluation.stream_sample import SAMPLED_ONE_IN
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
@@ -278,7 +270,7 @@ def test_what_is_noticed_in_the_quiet_is_told_when_it_is_over():
         observer.test()  # what was drawn
     assert len(told) >= 2
     assert 20_000 < told[0] < 30_000
-    assert 20_000 <= told[1] - told[0] < 20_000 + 2 * MAX_BATCH * SHARE
+    assert 20_000 <= told[1] - told[0] < 20_000 + 2 * MAX_BATCH * SAMPLED_ONE_IN
     assert len(told) == observer.alarms["loss"] <= 3
 
 

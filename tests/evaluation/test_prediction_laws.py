@@ -8,21 +8,10 @@ import numpy as np
 import pytest
 
 from stream_engine.data.comparisons import Batch, Kinds
-from stream_engine.evaluation.answer_probabilities import Calibration
-from stream_engine.evaluation.observer import (
-    ALL,
-    KINDS,
-    MAX_BATCH,
-    SHARE,
-    TESTED,
-    WAIT,
-    WINDOW,
-    Observer,
-    Scores,
-    drawn_until,
-    numbers_drawn,
-    table,
-)
+from stream_engine.evaluation.observer import MAX_BATCH, MIN_BATCH, Observer
+from stream_engine.evaluation.platt import Calibration
+from stream_engine.evaluation.running_scores import KINDS, TESTED, WINDOW, Scores, table
+from stream_engine.evaluation.stream_sample import SAMPLED_ONE_IN, SAMPLED_WHOLE, drawn_until, numbers_drawn
 from stream_engine.state.engine import Engine
 from tests.support.generators import decoded, planted_triplets
 from tests.support.planted_similarities import adds3
@@ -80,7 +69,7 @@ def observed(cuts, turn=as_is):
         if begin in (0, ALL_OF_IT // 2):
             observer.serve(snapshot(turn))
         alarms += observer.observe(block(begin, end, turn), totals)
-        assert observer.tested <= observer.seen == end and observer.seen - observer.tested < MAX_BATCH * SHARE
+        assert observer.tested <= observer.seen == end and observer.seen - observer.tested < MAX_BATCH * SAMPLED_ONE_IN
     observer.test()
     assert observer.tested == observer.seen
     return observer.figures(), totals, alarms
@@ -96,7 +85,9 @@ def test_predictions_calibration_and_alarms_are_the_same_whatever_the_blocks(see
     rng = np.random.default_rng(seed)
     size = (5000, 700, 90)[seed]  # about so large, some of one comparison, some of none
     cuts = rng.integers(0, ALL_OF_IT, ALL_OF_IT // size)
-    cuts = np.sort(np.concatenate([cuts, cuts[:20] + 1, cuts[20:30], [ALL_OF_IT // 2, 1, ALL, ALL + 1]]))
+    cuts = np.sort(
+        np.concatenate([cuts, cuts[:20] + 1, cuts[20:30], [ALL_OF_IT // 2, 1, SAMPLED_WHOLE, SAMPLED_WHOLE + 1]])
+    )
     figures, totals, alarms = observed(cuts.tolist()) if seed else observed([1, *cuts.tolist()[1:]])
     assert figures == whole[0]
     assert totals == whole[1]
@@ -111,7 +102,7 @@ def test_what_is_predicted_is_a_plain_loop_over_the_sample(whole):
     drawn = numbers_drawn(0, ALL_OF_IT, np.uint64(0))[0].tolist()
     middle, edges = sum(i < ALL_OF_IT // 2 for i in drawn), [0]
     while edges[-1] < len(drawn):  # up to the snapshot in the middle, and to the end
-        after = edges[-1] + min(max(WAIT, edges[-1] // 8), MAX_BATCH)
+        after = edges[-1] + min(max(MIN_BATCH, edges[-1] // 8), MAX_BATCH)
         edges.append(min(after, middle if edges[-1] < middle else len(drawn)))
     place, calibration, sums = {int(p): k for k, p in enumerate(PLACE)}, Calibration(), {}
     for begin, end in pairwise(edges):
@@ -155,7 +146,20 @@ def test_every_question_turned_round_is_predicted_alike(whole):
                     assert back[figure] == pytest.approx(there[figure], rel=1e-9), (name, kind, figure)
 
 
-@pytest.mark.parametrize("at", [0, 1, ALL - 1, ALL, ALL + 1, 5 * ALL, ALL * SHARE - 1, ALL * SHARE, 10**7])
+@pytest.mark.parametrize(
+    "at",
+    [
+        0,
+        1,
+        SAMPLED_WHOLE - 1,
+        SAMPLED_WHOLE,
+        SAMPLED_WHOLE + 1,
+        5 * SAMPLED_WHOLE,
+        SAMPLED_WHOLE * SAMPLED_ONE_IN - 1,
+        SAMPLED_WHOLE * SAMPLED_ONE_IN,
+        10**7,
+    ],
+)
 def test_which_are_drawn_does_not_depend_on_where_a_block_begins(at):
     rng = np.random.default_rng(at)
     seed, length = np.uint64(at % 3), 5000
@@ -164,8 +168,8 @@ def test_which_are_drawn_does_not_depend_on_where_a_block_begins(at):
     cuts = np.sort(rng.integers(at, at + length, 40)).tolist()
     parts = [numbers_drawn(a, b - a, seed) for a, b in zip([at, *cuts], [*cuts, at + length], strict=True)]
     np.testing.assert_array_equal(np.concatenate([part for part, _ in parts]), together)
-    assert parts[-1][1] == after == numbers_drawn(at + length, 20 * SHARE, seed)[0][0]
-    assert at >= ALL or together[: ALL - at].tolist() == list(range(at, ALL))
+    assert parts[-1][1] == after == numbers_drawn(at + length, 20 * SAMPLED_ONE_IN, seed)[0][0]
+    assert at >= SAMPLED_WHOLE or together[: SAMPLED_WHOLE - at].tolist() == list(range(at, SAMPLED_WHOLE))
 
 
 def test_sums_do_not_depend_on_how_they_are_added_and_the_window_is_whole_parts():

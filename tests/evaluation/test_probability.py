@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stream_engine.evaluation.probability import COUNTED, counted, model
+from stream_engine.evaluation.probability import COUNTED, count_model, model
 from stream_engine.refits import embedding, kernel_learning, partial_order_embedding
 from stream_engine.state.published import Published
 from tests.support.learned import snapshot_of
@@ -86,7 +86,7 @@ def test_unknown_objects_have_no_probability(world, artifacts, name):
 def test_what_counts_calibrate_by_is_held_out(world, name):
     """Figures are of judgements that neither counts nor calibration had: near those of the world, not better."""
     points, snapshot = world
-    made, figures = counted(snapshot, name)
+    made, figures = count_model(snapshot, name)
     assert figures.by == "judgements"
     assert figures.worker is not None
     assert made.log_loss == figures.judgement.log_loss
@@ -101,5 +101,5 @@ def test_coins_are_no_evidence(name):
     """Answers that mean nothing look sure to counts that hold them; calibrated on others they are coins."""
     rng = np.random.default_rng(1)
     lines = [dict(zip(("anchor", "near", "far"), map(str, row[[0, 1, 3]]))) for row in asked(rng, 700)]
-    p = counted(snapshot_of(lines), name)[0].probability(asked(rng, 500))
+    p = count_model(snapshot_of(lines), name)[0].probability(asked(rng, 500))
     assert np.abs(p - 0.5).mean() < 0.08

@@ -9,9 +9,9 @@ from scipy.optimize import minimize
 
 from stream_engine.data.packed_names import pack_names
 from stream_engine.evaluation import NoModel
-from stream_engine.evaluation.answer_probabilities import calibrated, features
 from stream_engine.evaluation.answering import answered
-from stream_engine.evaluation.probability import similarity_of
+from stream_engine.evaluation.count_models import similarity_of
+from stream_engine.evaluation.platt import calibrated, features
 from stream_engine.evaluation.questions import NOTHING, BadQuestion, QuestionReader
 from stream_engine.formats.options import EventOptions, UnusableOptions
 from stream_engine.state.artifact import Artifact

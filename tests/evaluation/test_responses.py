@@ -97,12 +97,12 @@ def test_equal_answers_of_people_without_a_name_are_held_out_one_by_one(monkeypa
     engine.learn_many([Triplet(a, *((b, c) if place < 9 else (c, b))) for a, b, c in lines for place in range(12)])
     snapshot = engine.snapshot()
     found = folds.responses_of(snapshot, 0)
-    assert len(found.draw) == 60 * (folds.COPIES + 3) and sorted(set(found.answers.times)) == [1, 2]
+    assert len(found.draw) == 60 * (folds.MAX_COPIES + 3) and sorted(set(found.answers.times)) == [1, 2]
     training = counts(without(snapshot, found.answers.of_responses(found.draw < 0.3)))
     kept = {way: [n for (_, i, _, j), n in training.items() if (i < j) == way] for way in (True, False)}
     for each, all_of_them in ((kept[True], 540), (kept[False], 180)):
         assert abs(sum(each) - 0.7 * all_of_them) < 0.1 * all_of_them
-    monkeypatch.setattr(folds, "COPIED_ROWS", 10)
+    monkeypatch.setattr(folds, "MAX_COPIED_ROWS", 10)
     few = folds.responses_of(snapshot, 0)
     assert len(few.draw) == 60 * (2 + 2) and few.answers.times.sum() == found.answers.times.sum() == 720
 
@@ -141,7 +141,7 @@ def test_a_sample_of_judgements_cannot_hold_out_a_worker():
     assert cross_fit.plan(evidence(made)).participants
     plan = cross_fit.plan(evidence(made, complete=False))
     assert plan.responses and not plan.participants
-    for few in (cross_fit.PARTICIPANTS - 1, 0):
+    for few in (cross_fit.MIN_PARTICIPANTS - 1, 0):
         plan = cross_fit.plan(evidence(world(3, screens=150, workers=few)))
         assert plan.responses and not plan.participants
 
@@ -194,11 +194,11 @@ def test_judgements_that_a_model_chose_neither_choose_nor_are_reported(asked_so)
     assert set(np.unique(part[~fair])) == {folds.FIT}
     assert abs((part == folds.HELD).sum() - units * asked_so * 0.2) < 0.03 * units
     outside = fair & (part != folds.HELD)
-    chooses = min(0.2 * (part != folds.HELD).sum() / outside.sum(), folds.AT_MOST)
+    chooses = min(0.2 * (part != folds.HELD).sum() / outside.sum(), folds.MAX_VALIDATION_SHARE)
     assert abs((part[outside] == folds.CHOOSE).mean() - chooses) < 0.05
     out = [held for group in groups for held in group.folds]
     assert not np.any(out, axis=0)[~fair].any() and np.sum(out, axis=0).max() == 1
-    few = np.where(np.arange(units) < folds.ENOUGH - 1, 0, 1).astype(np.int32)
+    few = np.where(np.arange(units) < folds.ENOUGH_WITHOUT_MODEL - 1, 0, 1).astype(np.int32)
     assert np.array_equal(part_of(evidence(made, sampler=few, sampler_names=names)), part_of(evidence(made))), (
         "too few asked without a model hold out nothing alone"
     )

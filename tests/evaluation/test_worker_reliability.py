@@ -103,9 +103,12 @@ def test_nobody_is_judged_by_what_they_said_themselves():
 
 def test_of_few_workers_or_without_a_predictor_nothing_is_told_of_it():
     triplets, workers, _, _ = study(spammers=0.0)
-    assert worker_reliability.of_unheard(worker_reliability.votes_of(learned(triplets, workers)), 3, rank=0) is None
+    assert (
+        worker_reliability.figures_of_unseen_workers(worker_reliability.votes_of(learned(triplets, workers)), 3, rank=0)
+        is None
+    )
     few = worker_reliability.votes_of(learned(triplets[:40], [f"w{i % 4}" for i in range(40)]))
-    assert worker_reliability.of_unheard(few) is None
+    assert worker_reliability.figures_of_unseen_workers(few) is None
 
 
 def held_out(snapshot, how, points):

@@ -12,7 +12,7 @@ from scipy.stats import binom
 import stream_engine
 from stream_engine.evaluation import participants, response_checks
 from stream_engine.evaluation.connection import components
-from stream_engine.evaluation.participants import _against_map, checked, wilson
+from stream_engine.evaluation.participants import _against_map, check_participants, wilson
 from stream_engine.report.findings import TOPICS, findings, sentences, warnings
 from stream_engine.report.findings.data import excluded
 from stream_engine.report.findings.facts import Commands, Facts
@@ -61,7 +61,7 @@ def guessers() -> list[dict]:
 
 
 def test_random_and_opposite_answers_are_flagged_with_their_reason_and_nobody_else(guessers):
-    found = checked(study(guessers).published, False)
+    found = check_participants(study(guessers).published, False)
     reasons = dict(zip(found.names, found.reasons))
     assert {name for name, reason in reasons.items() if reason} == {"p3", "p7", "p9"}
     assert "chance" in reasons["p3"]
@@ -75,7 +75,7 @@ def test_honest_participants_are_flagged_in_no_more_studies_than_the_level():
     studies = 0
     for seed in range(40):
         events = responses(np.random.default_rng(100 + seed), {f"p{i}": 40 for i in range(10)})
-        studies += bool(checked(study(events).published, False).flagged)
+        studies += bool(check_participants(study(events).published, False).flagged)
     assert studies <= 6
 
 
@@ -83,11 +83,11 @@ def test_the_share_of_guessers_that_would_be_noticed_is_that_of_simulated_ones()
     """One of twelve who answers as often as the others, and tosses a coin: flagged at the corrected level."""
     rng, of, people = np.random.default_rng(0), 0.78, 12
     for n in (25, 60, 150):
-        told = participants._noticed(np.full(people, n), np.full(people, of))
+        told = participants._mean_power(np.full(people, n), np.full(people, of))
         right = rng.binomial(n, 0.5, 20_000)
         p = binom.cdf(right, n, of) * people <= 0.01
         assert told == pytest.approx(np.mean(p & (wilson(right / n, np.full(len(right), n))[0] <= 0.5)), abs=0.015)
-    assert participants._noticed(np.zeros(0, int), np.zeros(0)) is None
+    assert participants._mean_power(np.zeros(0, int), np.zeros(0)) is None
 
 
 def test_coin_tossers_are_told_by_how_certain_the_map_of_others_is():
@@ -138,7 +138,7 @@ def test_failed_catch_trials_flag():
     right = [{"anchor": "o0", "near": "o1", "far": "o2", "worker": "p2", "ok": True}] * 2
     slip = [{"anchor": "o0", "near": "o1", "far": "o2", "worker": "p3", "ok": ok} for ok in (True, False)]
     plain = [{**event, "ok": None} for event in events]
-    found = checked(study([*plain, *wrong, *right, *slip], columns={"catch": "ok"}).published, False)
+    found = check_participants(study([*plain, *wrong, *right, *slip], columns={"catch": "ok"}).published, False)
     row = dict(zip(found.names, zip(found.passed.tolist(), found.failed.tolist(), found.reasons)))
     assert row["p1"][:2] == (0, 2) and states(row["p1"][2], "2 … 2")
     assert row["p2"][:2] == (2, 0) and row["p2"][2] == ""

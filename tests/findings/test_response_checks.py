@@ -8,7 +8,7 @@ import pytest
 
 import stream_engine
 from stream_engine.counts.response_patterns import BOUNDS
-from stream_engine.evaluation.participants import checked
+from stream_engine.evaluation.participants import check_participants
 from stream_engine.evaluation.response_checks import LEVEL, response_checks
 from stream_engine.formats.record_columns import records_of
 from stream_engine.formats.response_times import response_times
@@ -67,7 +67,7 @@ def test_each_careless_participant_is_flagged_for_the_cause_and_nobody_else(care
     assert flagged["p_fast"] == {FAST}
     seconds = np.reshape(careless[0].column("response_time"), (len(PEOPLE), -1))
     np.testing.assert_allclose(found.seconds, np.median(seconds, axis=1), rtol=0.1)
-    reasons = dict(zip(PEOPLE, checked(study.published, False).reasons))
+    reasons = dict(zip(PEOPLE, check_participants(study.published, False).reasons))
     assert {name for name, why in reasons.items() if why} == {BIASED, FAST, STRAIGHT}
     (told,) = (each for each in findings(Facts(study.published))["participants"] if each.what == "participants_flagged")
     assert told.figures["flagged"] == 3 and told.command == "stream-engine report --state DIR --participants"
@@ -98,7 +98,7 @@ def test_pace_is_told_by_the_time_between_answers_where_nobody_measured_it():
 
 def test_who_is_excluded_is_not_compared_with(careless):
     fewer = careless[1].exclude(BIASED, FAST, STRAIGHT)
-    checks = checked(fewer.published, False)
+    checks = check_participants(fewer.published, False)
     assert len(checks.names) == 12
     assert checks.flagged == 0
     assert checks.responding.shown.all()

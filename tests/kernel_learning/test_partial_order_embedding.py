@@ -334,7 +334,7 @@ def test_objects_are_held_out_as_the_paper_says(aux):
             inner = [k[np.ix_(ids, ids)] for k in kernels]
             rows, weight = fold.train
             options = {"diagonal": variant == "diagonal", "weight": weight}
-            found = mkpoe.fit(rows, inner, 2000.0, **options, tolerance=beta_choice.ROUGH)
+            found = mkpoe.fit(rows, inner, 2000.0, **options, tolerance=beta_choice.ROUGH_GAP)
             points = {i: mkpoe.embed(found, [k[ids][:, [i]] for k in kernels])[0] for i in range(24)}
             d = lambda i, j, p=points: ((p[i] - p[j]) ** 2).sum()  # noqa: E731
             np.testing.assert_allclose(x, [d(i, j) - d(i, k) for i, j, _, k in fold.test.rows.tolist()], atol=1e-9)

@@ -23,7 +23,7 @@ from stream_engine.embedding.ellipses import radius
 from stream_engine.embedding.odd_one_out import Responses
 from stream_engine.embedding.participant_groups import participant_groups
 from stream_engine.evaluation import cross_fit, held_out, participants, response_checks, responses
-from stream_engine.evaluation.probability import CountModels
+from stream_engine.evaluation.count_models import CountModels
 from stream_engine.exports import object_places, object_table
 from stream_engine.refits import dimensions as interpretable
 from stream_engine.refits import triplet_boost
@@ -59,11 +59,12 @@ STATISTICS = {  # file:function -> in which tables below it is, or what else it 
     "embedding/score_test.py:p_value": BY_ANOTHER,
     "embedding/sparse_fit.py:standard_errors": BY_ANOTHER,
     "evaluation/cross_fit.py:_half_width": CUT,
-    "evaluation/held_out.py:_at_most": CUT,
+    "evaluation/noise_ceiling.py:_upper_bound": CUT,
     "boosting/nested.py:of": "INTERVALS",
     "evaluation/held_out.py:standard_error": "INTERVALS",
     "evaluation/participants.py:wilson": "INTERVALS",
-    "evaluation/participants.py:checked": BY_ANOTHER,
+    "evaluation/participants.py:_check_accuracy": BY_ANOTHER,
+    "evaluation/participants.py:_failed_catch_trials": BY_ANOTHER,
     "evaluation/participants.py:_against_map": BY_ANOTHER,
     "evaluation/response_checks.py:holm": "NULLS",
     "evaluation/response_checks.py:at_least": "NULLS",
@@ -251,13 +252,13 @@ def of_fits(rng):
         return {"": apart[held] @ np.linalg.solve(x.T @ x + np.eye(8), x.sum(axis=0))}
 
     plan = cross_fit.plan(found)
-    made = cross_fit.evaluated(found, plan, None, lambda part: None, predict)[""].judgement
+    made = cross_fit.evaluate(found, plan, None, lambda part: None, predict)[""].judgement
     return made.accuracy - 1.96 * made.standard_error, 0.5, made.accuracy + 1.96 * made.standard_error
 
 
 def of_counts(rng):
     snapshot = snapshot_of_rows(coins(rng, 8, 150), np.arange(150) % 10, np.zeros(150))
-    made = CountModels(snapshot, 0).evaluated(("adds3",))["adds3"].judgement
+    made = CountModels(snapshot, 0).evaluate(("adds3",))["adds3"].judgement
     return made.accuracy - 1.96 * made.standard_error, 0.5, made.accuracy + 1.96 * made.standard_error
 
 

@@ -25,11 +25,11 @@ from sklearn.model_selection import GroupKFold, cross_val_score
 from stream_engine import estimators
 from stream_engine.api.online import ComparisonClassifier, as_stream
 from stream_engine.boosting import nested
+from stream_engine.evaluation.count_models import count_figures
 from stream_engine.evaluation.hash_split import name_hashes, object_folds
 from stream_engine.evaluation.observer import Observer
-from stream_engine.evaluation.participants import checked
-from stream_engine.evaluation.probability import of_counts
-from stream_engine.evaluation.worker_reliability import REPORTED
+from stream_engine.evaluation.participants import check_participants
+from stream_engine.evaluation.worker_reliability import REPORTING_FOLDS
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import REFITS, beta_choice, refit_module
@@ -129,11 +129,11 @@ def refitted(kind: str, **more: Any):
 
 
 def by_counts(world: World) -> dict[str, Any]:
-    return {name: told.report() for name, told in of_counts(world.snapshot, world.seed).items() if name != "chance"}
+    return {name: told.report() for name, told in count_figures(world.snapshot, world.seed).items() if name != "chance"}
 
 
 def of_participants(world: World) -> dict[str, Any]:
-    found = checked(Published(world.snapshot, {}), False)
+    found = check_participants(Published(world.snapshot, {}), False)
     return {"right": float(found.accuracy.mean()), "of": len(world.rows)}
 
 
@@ -267,7 +267,9 @@ def test_every_registered_figure_is_told():
 def test_answers_that_are_held_out_move_nothing_but_their_figure():
     """These are turned round: what chose is as it was, and what was right is wrong."""
     one, figure = world("places", 0), "predictor_agreement"
-    out = object_folds(name_hashes([f"w{i}" for i in range(WORKERS)], 0), REPORTED)[one.who] == REPORTED - 1
+    out = (
+        object_folds(name_hashes([f"w{i}" for i in range(WORKERS)], 0), REPORTING_FOLDS)[one.who] == REPORTING_FOLDS - 1
+    )
     rows = np.where(out[:, None], one.rows[:, [0, 2, 1]], one.rows)
     tell = refitted("reliability")
     then, now = tell(one), tell(one._replace(snapshot=snapshot_of_rows(rows, one.who, 0 * one.who)))

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from stream_engine.refits import NEEDED, REFITS, no_progress, refit_module, spectral
+from stream_engine.refits import NEEDED_ARTIFACT, REFITS, no_progress, refit_module, spectral
 from stream_engine.state.artifact import Artifact
 from stream_engine.testing import check_refit
 from stream_engine.testing.refits import LAWS, SEED, as_bytes, planted
@@ -28,14 +28,16 @@ def test_laws(name, law):
 def with_needed(name: str):
     """The refit; where it needs another one, with a quick one of the same snapshot."""
     module = refit_module(name)
-    if name not in NEEDED:
+    if name not in NEEDED_ARTIFACT:
         return module
 
     def refit(snapshot, params, seed, previous=None, progress=no_progress):
         key = snapshot.digest, snapshot.objects
         if key not in QUICK:
-            before = refit_module(NEEDED[name])
-            QUICK[key] = before.refit(snapshot, msgspec.convert(QUICK_PARAMS[NEEDED[name]], before.Params), SEED)
+            before = refit_module(NEEDED_ARTIFACT[name])
+            QUICK[key] = before.refit(
+                snapshot, msgspec.convert(QUICK_PARAMS[NEEDED_ARTIFACT[name]], before.Params), SEED
+            )
         return module.refit(snapshot, params, seed, previous, progress, needed=QUICK[key])
 
     return SimpleNamespace(refit=refit, Params=module.Params, AXES=module.AXES)
@@ -44,9 +46,9 @@ def with_needed(name: str):
 QUICK: dict[tuple, Artifact] = {}
 
 
-@pytest.mark.parametrize("kind", NEEDED)
+@pytest.mark.parametrize("kind", NEEDED_ARTIFACT)
 def test_what_is_needed_is_made_where_it_is_not_given(kind):
-    module, before, snapshot = refit_module(kind), refit_module(NEEDED[kind]), planted()
+    module, before, snapshot = refit_module(kind), refit_module(NEEDED_ARTIFACT[kind]), planted()
     needed = before.refit(snapshot, before.Params(), SEED)
     one, two = (
         module.refit(snapshot, module.Params(), SEED),

@@ -15,7 +15,7 @@ from scipy.stats import rankdata
 from sklearn.metrics import adjusted_rand_score
 
 from stream_engine import asking
-from stream_engine.asking.known import known_from
+from stream_engine.asking.knowledge import knowledge_of
 from stream_engine.report import SECTIONS, maker
 from stream_engine.report.drawings import Bars, Curve, Drawing, Ellipses, Points, Rules, Segments
 from stream_engine.report.material import Material, material
@@ -324,7 +324,7 @@ def strongest(w: World, dimension: int) -> list[str]:
 
 
 def asked(w: World):
-    return asking.questions(known_from(studied().snapshot, None), 10)
+    return asking.questions(knowledge_of(studied().snapshot, None), 10)
 
 
 @pytest.mark.parametrize("name", SECTIONS)

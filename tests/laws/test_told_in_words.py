@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from stream_engine.refits import NEEDED, refit_module
+from stream_engine.refits import NEEDED_ARTIFACT, refit_module
 from stream_engine.report import SECTIONS, maker
 from stream_engine.report.material import material
 from stream_engine.report.page import data
@@ -60,7 +60,7 @@ def world(request) -> World:
     snapshot, fits = state(data="\n".join(map(json.dumps, made + wrong)).encode()), {}
     for kind in FITS:
         module = refit_module(kind)
-        more = {"needed": fits[NEEDED[kind]]} if kind in NEEDED else {}
+        more = {"needed": fits[NEEDED_ARTIFACT[kind]]} if kind in NEEDED_ARTIFACT else {}
         fits[kind] = module.refit(snapshot, msgspec.convert(QUICK.get(kind, {}), module.Params), 0, **more)
     found = World(Published(snapshot, fits), made)
     found.material, found.wrong = material(Published(snapshot, fits), workers=True), len(wrong)

@@ -21,9 +21,10 @@ from stream_engine.commands import inspect, predict
 from stream_engine.embedding import picture
 from stream_engine.embedding.differences import Differences, Fitted
 from stream_engine.embedding.questions import of_rows
-from stream_engine.evaluation import probability
-from stream_engine.evaluation.held_out import Ceiling, Figures, HeldOut
-from stream_engine.evaluation.participants import checked
+from stream_engine.evaluation import count_models
+from stream_engine.evaluation.held_out import Figures, HeldOut
+from stream_engine.evaluation.noise_ceiling import Ceiling
+from stream_engine.evaluation.participants import check_participants
 from stream_engine.evaluation.worker_reliability import Records, Reliability
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import CannotRefit, classify, embedding, hierarchy, kernel_learning, reliability, spectral
@@ -283,7 +284,7 @@ def test_what_the_tests_of_individual_differences_tell_stands_by_its_name():
         p_values=np.array([0.8, 0.001, 0.9]), objects=([2, 0],),
     )  # fmt: skip
     snapshot = SimpleNamespace(objects=("a", "b", "c"))
-    made = embedding._differences(Fitted(None, None, None, tested), ("u", "v", "w"), snapshot)
+    made = embedding._differences_report(Fitted(None, None, None, tested), ("u", "v", "w"), snapshot)
     named = ("verdict", "participants", "p_value", "shrinkage", "scale", "gain_of_weights", "p_of_weights", "own_maps")
     assert [made[name] for name in named] == ["participants differ", 9, 0.004, 3.0, 0.7, 0.02, 0.03, 2]
     (who,) = made["who"]
@@ -309,7 +310,7 @@ def test_what_a_fit_tells_stands_by_its_name(monkeypatch):
 def test_who_fails_half_of_the_catch_trials_is_named_with_how_many(failed, of, flagged):
     trials = [{"anchor": "o1", "near": "o2", "far": "o3", "worker": "w1", "catch": at >= failed} for at in range(of)]
     options = EventOptions(provenance=True, columns={"catch": ("catch",)})
-    found = checked(Published(snapshot_of(answers() + trials, options=options), {}), False)
+    found = check_participants(Published(snapshot_of(answers() + trials, options=options), {}), False)
     (why,) = (each for name, each in zip(found.names, found.reasons) if name == "w1")
     assert ("catch" in str(why)) == flagged
     assert not flagged or re.findall(r"(\d+) of (\d+) catch", str(why)) == [(str(failed), str(of))]
@@ -327,7 +328,7 @@ def test_what_the_order_loses_with_an_object_is_counted():
 def test_chance_is_a_coin_on_answers_of_new_participants_too():
     """Its accuracy is no estimate; how many answers, and of how many people, stays."""
     held = HeldOut("judgements", Figures(0.7, 0.02, 0.5, 0.1, 40, 9), Figures(0.8, 0.03, 0.4, 0.2, 30, 6), None)
-    made = probability._chance(held)
+    made = count_models._chance(held)
     assert made.judgement == Figures(0.5, None, pytest.approx(np.log(2)), 0.0, 40, 9)
     assert made.worker == Figures(0.5, None, pytest.approx(np.log(2)), 0.0, 30, 6)
 

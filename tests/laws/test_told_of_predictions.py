@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from stream_engine.commands.inspect import inspect, predictions
-from stream_engine.evaluation import observer
+from stream_engine.evaluation import running_scores
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.input.settings import DriftSettings
@@ -44,8 +44,8 @@ def run():
     AddS-3: the kind of event, and 1 where the answer came as expected, 0 where it did not, 1/2 for a tie."""
     made, right = events(), []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(observer, "WINDOW", 100)
-        patch.setattr(observer, "PARTS", 4)
+        patch.setattr(running_scores, "WINDOW", 100)
+        patch.setattr(running_scores, "WINDOW_PARTS", 4)
         metrics, engine = Metrics(CollectorRegistry()), Engine()
         monitor = PredictionMonitor(DriftSettings(), metrics, Lines())
         for begin, end in zip((0, *PARTS), PARTS):

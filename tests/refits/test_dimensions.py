@@ -66,7 +66,7 @@ def test_what_is_held_out_is_neither_fitted_nor_selected_by(monkeypatch):
 
     def turned(*given):
         made = kept(*given)
-        test = made.draw < dimensions.SHARE
+        test = made.draw < dimensions.HELD_OUT_SHARE
         return made._replace(rows=np.where(test[:, None], made.rows[:, [2, 1, 0]], made.rows))
 
     monkeypatch.setattr(dimensions, "responses_of", turned)
@@ -80,7 +80,7 @@ def test_importance_is_what_a_dimension_adds(published):
     held = dimensions.responses_of(
         dimensions.triplet_columns(published.snapshot), dimensions.name_hashes(published.snapshot.objects, 0)
     )
-    held = held.of(held.draw < dimensions.SHARE)
+    held = held.of(held.draw < dimensions.HELD_OUT_SHARE)
     less = arrays["X"].copy()
     less[:, 0] = 0.0
     rows = held.rows
@@ -163,7 +163,7 @@ def test_a_dimension_is_as_reproducible_as_in_the_fit_that_has_it_least(monkeypa
     best = min(found, key=lambda each: each.objective)
     there = artifact.arrays["asked"]
     each_fit = [
-        dimensions.reproduced(best.weights[there], other.weights[there]) for other in found if other is not best
+        dimensions.reproducibility(best.weights[there], other.weights[there]) for other in found if other is not best
     ]
     assert not np.allclose(*each_fit, atol=1e-3), "else the least is also the largest"
     assert artifact.arrays["reproducibility"].tolist() == [min(each) for each in zip(*each_fit)]

@@ -11,7 +11,8 @@ from stream_engine.embedding.questions import of_rows
 from stream_engine.evaluation import cross_fit
 from stream_engine.evaluation.answer_probabilities import margins, probability
 from stream_engine.evaluation.answers import answers_of
-from stream_engine.evaluation.probability import of_embedding, of_participant
+from stream_engine.evaluation.learned import of_embedding
+from stream_engine.evaluation.participant_model import of_participant
 from stream_engine.evaluation.responses import CHOOSE, FIT, HELD
 from stream_engine.exports.object_places import has_regions
 from stream_engine.refits import embedding
@@ -83,7 +84,7 @@ def test_those_who_guess_are_named(accumulators, monkeypatch):
     for how in ("all", "none"):
         one = embedding.refit(made, msgspec.structs.replace(QUICK, lapse=how), 0).arrays
         assert len(one["worker_lapse"]) == 0 and (float(one["lapse"]) > 0) == (how == "all")
-    monkeypatch.setattr(embedding, "LEAST", 1000)
+    monkeypatch.setattr(embedding, "MIN_PARTICIPANT_ANSWERS", 1000)
     few = embedding.refit(made, QUICK, 0).arrays
     assert np.ptp(few["worker_lapse"]) < 1e-12
 

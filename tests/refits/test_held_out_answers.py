@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stream_engine.evaluation.responses import kept_responses
+from stream_engine.evaluation.kept_responses import kept_responses
 from stream_engine.evaluation.subset import renumbering
 from stream_engine.refits import kernel_learning, kernel_refits, partial_order_embedding
 from tests.support.learned import snapshot_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from stream_engine import asking
-from stream_engine.asking.known import known_from
+from stream_engine.asking.knowledge import knowledge_of
 from stream_engine.data.packed_names import pack_names
 from stream_engine.evaluation.held_out import Figures
 from stream_engine.evaluation.response_checks import ResponseChecks
@@ -129,7 +129,7 @@ def test_kernels_that_papers_draw_are_called_by_their_names():
 def test_questions_to_ask_next_have_their_sides():
     of = material(Published(snapshot_of(compared()), {}))
     (table,) = next_questions.section(of).tables
-    asked = asking.questions(known_from(of.snapshot, None), 10).rows
+    asked = asking.questions(knowledge_of(of.snapshot, None), 10).rows
     assert list(zip(*(table.columns[head] for head in ("anchor", "left", "right")))) == [
         tuple(of.names[i] for i in row) for row in asked.tolist()
     ]

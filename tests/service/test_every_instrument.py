@@ -26,7 +26,7 @@ from stream_engine.formats import json_events
 from stream_engine.formats.options import EventOptions
 from stream_engine.input import sources as settings_of_sources
 from stream_engine.input.settings import loading as configuration
-from stream_engine.refits import NEEDED, REFITS
+from stream_engine.refits import NEEDED_ARTIFACT, REFITS
 from stream_engine.service import prediction_monitor, source_health
 from stream_engine.service.http import built_files, listener, live_page
 from stream_engine.service.http.access import REASONS as REFUSALS
@@ -190,7 +190,7 @@ def of_refits(driven: Driven, folder: Path) -> None:
     driven.check(later, 0, "memory_bytes", of="refits")
     pages = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     driven.check(later, lambda held: pages / 3 < held < pages * 3, "memory_bytes", of="resident")
-    assert len([line for line in log.events("warning") if "memory_gb" in line]) == len(REFITS) - len(NEEDED)
+    assert len([line for line in log.events("warning") if "memory_gb" in line]) == len(REFITS) - len(NEEDED_ARTIFACT)
 
 
 def of_results(driven: Driven, folder: Path) -> None:

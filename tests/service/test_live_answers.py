@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from openapi_spec_validator import validate
 
-from stream_engine.asking import known, queue
+from stream_engine.asking import knowledge, queue
 from stream_engine.exports.object_places import nearest, of_embedding
 from stream_engine.service.http import access, live_answers
 from stream_engine.service.http.paths import ADMIN, MOST_ASKED, MOST_QUESTIONS, READ
@@ -102,7 +102,7 @@ def question(asked: dict) -> tuple:
 
 
 def test_a_question_is_asked_once_until_all_are_and_then_of_each_participant_once(world, monkeypatch):
-    left = known.questions_left(known.known_from(world.published.snapshot))
+    left = knowledge.questions_left(knowledge.knowledge_of(world.published.snapshot))
     assert 0 < left < 150
     said = checked(world, "/ask", world.http.get("/ask", params={"n": 7, "participant": "p0"}))
     assert all(each["worker"] == "p0" and each["type"] == "pick" for each in said["questions"])
@@ -114,15 +114,17 @@ def test_a_question_is_asked_once_until_all_are_and_then_of_each_participant_onc
     mine: list[tuple] = []
     while more := world.http.get("/ask", params={"n": 100, "participant": "new"}).json()["questions"]:
         mine += [question(each) for each in more]
-    assert len(mine) == len(set(mine)) == known.how_many(len(NAMES))
-    answered = known.answered_by(world.published.snapshot, "p0")
+    assert len(mine) == len(set(mine)) == knowledge.count_questions(len(NAMES))
+    answered = knowledge.codes_answered_by(world.published.snapshot, "p0")
     theirs = []
     while more := world.http.get("/ask", params={"n": 100, "participant": "p0"}).json()["questions"]:
         theirs += [question(each) for each in more]
-    assert len(theirs) + len(answered) + 7 == known.how_many(len(NAMES))  # not what they answered or were just asked
+    assert len(theirs) + len(answered) + 7 == knowledge.count_questions(
+        len(NAMES)
+    )  # not what they answered or were just asked
     monkeypatch.setattr(live_answers, "AGAIN", 0.0)
     monkeypatch.setattr(live_answers, "SHARE", 0.0)
-    monkeypatch.setattr(queue, "GIVEN_UP", -1.0)
+    monkeypatch.setattr(queue, "EXPIRY_SECONDS", -1.0)
     assert len(world.http.get("/ask", params={"n": 5}).json()["questions"]) == 5  # nobody answered
 
 

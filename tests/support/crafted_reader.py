@@ -23,7 +23,7 @@ import numpy as np
 
 from stream_engine import asking, exports
 from stream_engine.asking import CannotAsk
-from stream_engine.asking.known import known_from
+from stream_engine.asking.knowledge import knowledge_of
 from stream_engine.commands.by_name import by_name
 from stream_engine.counts.adds_similarity import _add_dense
 from stream_engine.data import container
@@ -103,7 +103,7 @@ class State:
             for ordered in (lambda: published, lambda: by_name(published)):
                 allowed(lambda name=name, ordered=ordered: exports.contents(name, ordered()))
         if "triplet_counts" in published.snapshot.settings["accumulators"]:
-            known = known_from(published.snapshot, published.artifacts.get("embedding"))
+            known = knowledge_of(published.snapshot, published.artifacts.get("embedding"))
             allowed(lambda: asking.questions(known, 3, "uncertainty", 0))
 
     def artifact(self, kind: str, data: bytes) -> bool:

@@ -11,7 +11,7 @@ from stream_engine.counts import ACCUMULATORS, Forgetting
 from stream_engine.embedding.online_predictor import Online
 from stream_engine.formats.options import EventOptions
 from stream_engine.input.decoding import RecordDecoder
-from stream_engine.refits import NEEDED, REFITS, refit_module
+from stream_engine.refits import NEEDED_ARTIFACT, REFITS, refit_module
 from stream_engine.state import artifact as artifacts
 from stream_engine.state import snapshot as snapshots
 from stream_engine.state.engine import Engine
@@ -80,7 +80,7 @@ def artifacts_of(snapshot: Snapshot) -> dict[str, bytes]:
     for kind in REFITS:
         module = refit_module(kind)
         params = msgspec.convert(QUICK.get(kind, {}), module.Params)
-        more = {"needed": made[NEEDED[kind]]} if kind in NEEDED else {}
+        more = {"needed": made[NEEDED_ARTIFACT[kind]]} if kind in NEEDED_ARTIFACT else {}
         made[kind] = module.refit(snapshot, params, 0, **more)
     online = Online(3)
     online.learn([as_batch(np.array([[0, 1, 2], [3, 4, 5]]), 6)])

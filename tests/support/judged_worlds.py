@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data.triplet_columns import pair_of_entry
-from stream_engine.evaluation.responses import KeptResponses
+from stream_engine.evaluation.kept_responses import KeptResponses
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 

@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from stream_engine.alignment.feature_files import SUFFIXES as FEATURE_SUFFIXES
 from stream_engine.alignment.feature_files import FeatureSpec
-from stream_engine.evaluation import FEATURES
+from stream_engine.evaluation import FEATURE_MODEL
 from stream_engine.input.settings import BadSettings, Settings
 from stream_engine.kernel_learning.auxiliary_files import NO_FILE, SUFFIXES, KernelSpec
 from stream_engine.refits import REFITS, former, refit_module
@@ -279,7 +279,7 @@ def params_of(settings: Settings, kind: str, own: Mapping[str, Any] | None = Non
     takes = "kernels" in fields and params.get("form") != "order"
     if settings.kernels and takes and not {"kernels", "features"} & params.keys():
         params["kernels"] = msgspec.to_builtins(settings.kernels)
-    if settings.features and kind == FEATURES and "features" not in params:
+    if settings.features and kind == FEATURE_MODEL and "features" not in params:
         params["features"] = msgspec.to_builtins(settings.features)
     return params
 
@@ -292,7 +292,7 @@ def refit_params(kind: str, given: Mapping[str, Any]) -> Struct:
         raise BadSettings(f"refits.params.{kind}.{name}: no longer a parameter: {former(kind)[name]}")
     checked: Struct = converted(given, refit_module(kind).Params, "", f"refits.params.{kind}")
     check_kernel_files(getattr(checked, "kernels", {}), f"refits.params.{kind}.kernels")
-    if kind == FEATURES:
+    if kind == FEATURE_MODEL:
         check_kernel_files(getattr(checked, "features", {}), f"refits.params.{kind}.features", FEATURE_SUFFIXES)
     return checked
 

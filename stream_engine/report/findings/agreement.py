@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from stream_engine.evaluation.participants import ParticipantChecks
-from stream_engine.evaluation.response_checks import LEAST
+from stream_engine.evaluation.response_checks import MIN_ANSWERS
 from stream_engine.report.findings import GAP, WARNING, Finding
 from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.words import count, p_value, percent, some
@@ -39,7 +39,7 @@ def participants(facts: Facts) -> Iterator[Finding]:
     if again := int(checks.responding.duplicates.sum()):
         text = f"{some(again, 'answer was', 'answers were')} recorded more than once, by the same participant at the "
         yield Finding("duplicates", f"{text}same time.", {"answers": again}, level=WARNING)
-    judged = int((np.minimum(checks.responses, np.isfinite(checks.accuracy) * checks.responses) >= LEAST).sum())
+    judged = int((np.minimum(checks.responses, np.isfinite(checks.accuracy) * checks.responses) >= MIN_ANSWERS).sum())
     if facts.beats_chance is False and not checks.flagged:
         text = "Individual participants cannot be assessed, because no model predicts the answers better than chance."
         yield Finding("participants_gated", text, {"participants": people})
@@ -60,9 +60,9 @@ def participants(facts: Facts) -> Iterator[Finding]:
 
 def _power(checks: ParticipantChecks) -> str:
     """How many guessers the comparison with others would notice."""
-    if checks.noticed is None:
+    if checks.power is None:
         return ""
-    return f" Of participants who only guess, about {percent(checks.noticed, 0)} would be noticed by their accuracy."
+    return f" Of participants who only guess, about {percent(checks.power, 0)} would be noticed by their accuracy."
 
 
 def _why(reasons: tuple[str, ...]) -> str:

@@ -11,8 +11,8 @@ import numpy as np
 
 from stream_engine.clustering.sentence import CANNOT_TELL, CHANCE, UNCONNECTED
 from stream_engine.evaluation.connection import components
-from stream_engine.evaluation.participants import ParticipantChecks, checked
-from stream_engine.evaluation.responses import kept_responses
+from stream_engine.evaluation.kept_responses import kept_responses
+from stream_engine.evaluation.participants import ParticipantChecks, check_participants
 from stream_engine.exports.models import fits, left_out, table
 from stream_engine.exports.summary import summary_of
 from stream_engine.state.artifact import figure
@@ -167,4 +167,4 @@ class Facts:
     @cached_property
     def participants(self) -> ParticipantChecks | None:
         """Every named participant with the checks of their answers; None where events name nobody."""
-        return checked(self.published, bool(self.beats_chance))
+        return check_participants(self.published, bool(self.beats_chance))

@@ -97,7 +97,7 @@ def curve(material: Material, artifact: Artifact) -> tuple[list[Step], np.ndarra
     steps, part = [], _Part(responses, answers, params["lapse"] == "none", {}, 0.0, [], [])
     for share in SHARES:
         part = part._replace(share=share, sizes=[], margins=[])
-        figures = cross_fit.crossed(responses, groups, chosen, part.predict, np.arange(len(responses.draw)))
+        figures = cross_fit.fold_figures(responses, groups, chosen, part.predict, np.arange(len(responses.draw)))
         if figures:
             steps.append(Step(int(np.mean(part.sizes)), figures[""]))
     margin = np.concatenate([np.empty(0), *part.margins])

@@ -1,7 +1,7 @@
 """What to ask next: advice, some questions, and the command for more."""
 
 from stream_engine import asking
-from stream_engine.asking.known import known_from
+from stream_engine.asking.knowledge import knowledge_of
 from stream_engine.report import Section, Table
 from stream_engine.report.findings.words import some
 from stream_engine.report.material import Material
@@ -22,7 +22,7 @@ def section(material: Material) -> Section:
     if len(answers) > MAX_OBJECTS:
         return Section(TITLE, says, notes=(note,))
     try:
-        knowledge = known_from(material.snapshot, material.artifact("embedding"))
+        knowledge = knowledge_of(material.snapshot, material.artifact("embedding"))
         n_open = asking.questions_left(knowledge)
         if not n_open:
             return Section(TITLE, "Every question about three objects has been answered.")

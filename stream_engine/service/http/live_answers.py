@@ -22,9 +22,9 @@ from starlette.routing import Route
 
 from stream_engine import asking
 from stream_engine.asking.as_events import events
-from stream_engine.asking.known import CannotAsk, Knowledge, answered_by, known_from
+from stream_engine.asking.knowledge import CannotAsk, Knowledge, codes_answered_by, knowledge_of
 from stream_engine.asking.queue import QuestionQueue
-from stream_engine.evaluation import LEARNED, NoModel
+from stream_engine.evaluation import PROBABILITY_MODELS, NoModel
 from stream_engine.evaluation.questions import BadQuestion, Four, QuestionReader
 from stream_engine.formats.options import EventOptions
 from stream_engine.service.context import HttpContext
@@ -54,13 +54,15 @@ class LiveQuestions:
     ) -> list[dict[str, Any]]:
         """Up to n questions, each once until it is given up; when none are left, a participant gets those that they
         were not asked themselves and have not `answered`."""
-        while (choosing := self._choose_if_due(known, sequence, n)) and n > self._queue.at_hand:
+        while (choosing := self._choose_if_due(known, sequence, n)) and n > self._queue.n_ready:
             await asyncio.shield(choosing)
-        questions = self._noted(self._queue.take(min(n, self._queue.at_hand)), participant)
+        questions = self._noted(self._queue.take(min(n, self._queue.n_ready)), participant)
         if len(questions) < n and participant:
             async with self._repeating:
                 answered_codes = await run_in_threadpool(answered, participant)
-                repeated = await run_in_threadpool(self._queue.others, participant, answered_codes, n - len(questions))
+                repeated = await run_in_threadpool(
+                    self._queue.random_for, participant, answered_codes, n - len(questions)
+                )
                 questions += self._noted(repeated, participant)
         return questions
 
@@ -73,9 +75,9 @@ class LiveQuestions:
         return True
 
     def _noted(self, chosen: asking.ChosenQuestions, participant: str) -> list[dict[str, Any]]:
-        known, now = self._queue.known, time.time()
+        known, now = self._queue.knowledge, time.time()
         for row in chosen.rows.tolist():
-            self._queue.asked(now, tuple(known.names[i] for i in row), participant)
+            self._queue.note_asked(now, tuple(known.names[i] for i in row), participant)
         participant_field = {"worker": participant} if participant else {}
         return [question | participant_field for question in events(chosen, known, "pick")]
 
@@ -85,7 +87,7 @@ class LiveQuestions:
         if self._choosing is not None and not self._choosing.done():
             return self._choosing
         due = time.monotonic() - self._chosen > max(AGAIN, SHARE * self._took)
-        is_short = due and n > self._queue.at_hand if self._is_short else self._queue.at_hand < LOW
+        is_short = due and n > self._queue.n_ready if self._is_short else self._queue.n_ready < LOW
         if self._of is None or is_short or (due and known is not self._of):
             self._choosing = asyncio.create_task(self._choose(known, sequence))
             return self._choosing
@@ -94,7 +96,7 @@ class LiveQuestions:
     async def _choose(self, known: Knowledge, sequence: int) -> None:
         began = time.monotonic()
         self._queue.adopt(await run_in_threadpool(self._queue.choose, known, sequence, time.time(), AT_ONCE))
-        self._of, self.sequence, self._is_short = known, sequence, self._queue.at_hand < LOW
+        self._of, self.sequence, self._is_short = known, sequence, self._queue.n_ready < LOW
         self._chosen = time.monotonic()
         self._took = self._chosen - began
 
@@ -231,10 +233,10 @@ def _answering(published: Published, name: str) -> tuple[int, Any]:
     """A model that was fitted. Raises `NoModel`: counts alone would have to be calibrated first, which takes long."""
     from stream_engine.evaluation.answering import Answering  # it loads scipy
 
-    if not any(kind in published.artifacts for kind in LEARNED) or (name and name not in LEARNED):
+    if not any(kind in published.artifacts for kind in PROBABILITY_MODELS) or (name and name not in PROBABILITY_MODELS):
         raise NoModel(
-            f"got model {name[:100]!r}, expected one of {', '.join(LEARNED)}, fitted by a refit; `stream-engine "
-            "predict` also predicts by counts"
+            f"got model {name[:100]!r}, expected one of {', '.join(PROBABILITY_MODELS)}, fitted by a refit; "
+            "`stream-engine predict` also predicts by counts"
         )
     answering = Answering(published, name or None)
     fitted = published.artifacts.get(answering.name, published.snapshot)
@@ -267,5 +269,5 @@ def _nearest(published: Published) -> tuple[int, Callable[[str, int], list[dict[
 
 def _known(published: Published) -> tuple[int, tuple[Knowledge, Callable[[str], np.ndarray]]]:
     """What is known when a question is chosen, and which questions a participant has answered."""
-    evidence = known_from(published.snapshot, published.artifacts.get("embedding"))
-    return published.snapshot.sequence, (evidence, partial(answered_by, published.snapshot))
+    evidence = knowledge_of(published.snapshot, published.artifacts.get("embedding"))
+    return published.snapshot.sequence, (evidence, partial(codes_answered_by, published.snapshot))

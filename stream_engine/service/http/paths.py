@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from stream_engine.data import installed_version, logs
 from stream_engine.data.comparisons import MAX_NAME_BYTES
-from stream_engine.evaluation import LEARNED
+from stream_engine.evaluation import PROBABILITY_MODELS
 from stream_engine.refits import REFITS
 
 MOST_QUESTIONS = 1000  # of one request to predict
@@ -40,7 +40,7 @@ class Questions(Struct, forbid_unknown_fields=True):
         str,
         Meta(
             description="Empty: the model with the lowest held-out log loss.",
-            extra_json_schema={"enum": ["", *LEARNED]},
+            extra_json_schema={"enum": ["", *PROBABILITY_MODELS]},
         ),
     ] = ""
 
