@@ -27,7 +27,7 @@ from stream_engine.boosting.fit import fit, votes_of
 from stream_engine.boosting.nested import Model, Selection
 from stream_engine.boosting.votes import shares
 from stream_engine.clustering import similarity_of_snapshot
-from stream_engine.clustering.similarity_of_snapshot import Factored
+from stream_engine.clustering.kernel_factors import KernelFactor
 from stream_engine.counts.spectral import dense
 from stream_engine.data import available_memory
 from stream_engine.data.triplet_columns import Columns
@@ -287,7 +287,7 @@ def _rows(snapshot: Snapshot, name: str, labelled: np.ndarray) -> np.ndarray:
         W = similarity_of_snapshot.similarity(snapshot, name).W
     except (similarity_of_snapshot.NoCounts, weighted_counts.NotKept) as error:
         raise NoView(str(error)) from None
-    assert not isinstance(W, Factored)  # only k1 and k2 have one
+    assert not isinstance(W, KernelFactor)  # only k1 and k2 have one
     return dense(W[:, labelled])
 
 

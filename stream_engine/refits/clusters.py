@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from stream_engine.clustering import BETWEEN, stability
+from stream_engine.clustering import MIN_CORE_STABILITY, stability
 from stream_engine.clustering.graded import ClusterAnswer, grade_clusters
-from stream_engine.clustering.sentence import ALIKE, LEAST, UNCONNECTED, are_separated, sentence
+from stream_engine.clustering.sentence import ALL_ALIKE, MIN_OBJECTS, UNCONNECTED, are_separated, sentence
 from stream_engine.data.answers import Answers
 from stream_engine.embedding.questions import of_rows
 from stream_engine.evaluation.answers import answers_of
@@ -92,8 +92,8 @@ def refit(
         d = needed.arrays["X"].shape[1]
         if sets is not None and sets.max(initial=0) > 0:
             made = _unknown(answers, UNCONNECTED, d)
-        elif len(ids) >= LEAST and _cancel(answers):
-            made = _unknown(answers, ALIKE, d)
+        elif len(ids) >= MIN_OBJECTS and _cancel(answers):
+            made = _unknown(answers, ALL_ALIKE, d)
         else:
             tied = figure(needed.report, "dimensions_tied")
             points = np.asarray(needed.arrays["X"][ids], np.float64)
@@ -135,7 +135,7 @@ def _artifact(
     n = len(snapshot.objects)
     own, second, subgroup = (np.full(n, -1, np.int32) for _ in range(3))
     own[ids] = made.labels
-    labels, ari = stability.continued(own, previous)
+    labels, ari = stability.keep_numbers(own, previous)
     number = np.full(int(made.labels.max(initial=-1)) + 2, -1, np.int32)  # the last: no group
     number[made.labels] = labels[ids]
     number[-1] = -1
@@ -170,7 +170,7 @@ def _artifact(
         "objects": len(ids),
         "answers": made.answers,
         "sizes": sizes.tolist(),
-        "between": int(((labels >= 0) & (of_object < BETWEEN)).sum()) if made.stability.any() else None,
+        "between": int(((labels >= 0) & (of_object < MIN_CORE_STABILITY)).sum()) if made.stability.any() else None,
         "subgroups": splits,
         **{name: _known(getattr(made, name)) for name in ("clearer_than", "detection_limit", "gain", "gain_se")},
         "replication": {

@@ -322,7 +322,7 @@ def groups_beside(key: dict[str, Any]) -> dict[str, float]:
         merges = tree(W, "average", of_itself=1.0 if name == "MulK-3" else None).linkage
         labels = {
             "SDP": planted_clusters.labels_of(solved, k),
-            "spectral": partition.refined(W, partition.spectral_partition(W, k, 0)),
+            "spectral": partition.refine(W, partition.spectral_partition(W, k, 0)),
             "hierarchy": fcluster(merges, k, "maxclust"),
         }
         found |= {
