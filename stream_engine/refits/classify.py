@@ -21,7 +21,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.boosting import labels as label_sets
-from stream_engine.boosting import nested, vector_machine
+from stream_engine.boosting import nearest_neighbours, nested, probabilities, vector_machine
 from stream_engine.boosting.codes import bytes_needed
 from stream_engine.boosting.fit import fit, votes_of
 from stream_engine.boosting.nested import Model, Selection
@@ -86,7 +86,7 @@ class View(NamedTuple):
 
     name: str
     near: np.ndarray  # (n, L): larger is nearer
-    kernel: np.ndarray  # (n, L): for a support vector machine, see `vector_machine.prepared`
+    kernel: np.ndarray  # (n, L): for a support vector machine, see `vector_machine.prepare_kernel`
     linked: np.ndarray  # (n, L) bool: whether anything is known of the two together
 
 
@@ -151,7 +151,7 @@ def refit(
             TRAINED_AT_MOST,
             lambda done, total, **figures: progress(total + done, 2 * total, **figures),
         )
-        told = nested.delivered(found, given[ids], len(classes), ids, len(given))
+        told = nested.score_all(found, given[ids], len(classes), ids, len(given))
     arrays = _arrays(told, found, given, ids, len(classes), chosen.ids, len(snapshot.objects))
     report = _report(found, classes, given, ids, without) | {"abstained": float(told.abstained.mean())}
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
@@ -196,7 +196,8 @@ def _models(
 
 def _neighbours(view: View, truth: np.ndarray, classes: int, k: float, train: np.ndarray, asked: np.ndarray):
     block = np.ix_(asked, train)
-    return vector_machine.shares(view.near[block], truth[train], classes, int(k)), ~view.linked[block].any(axis=1)
+    votes = nearest_neighbours.vote_shares(view.near[block], truth[train], classes, int(k))
+    return votes, ~view.linked[block].any(axis=1)
 
 
 def _machine(view: View, ids, truth: np.ndarray, classes: int, C: float, train: np.ndarray, asked: np.ndarray):
@@ -221,11 +222,11 @@ def _arrays(
     inside: np.ndarray,
     n: int,
 ) -> dict[str, np.ndarray]:
-    prior = nested.shares(given[ids], classes)
-    probability = nested.probabilities(told.scores, told.temperature, told.abstained, prior)
-    predicted = nested.decided(told.scores, told.abstained, prior)
+    prior = probabilities.class_shares(given[ids], classes)
+    probability = probabilities.of_scores(told.scores, told.temperature, told.abstained, prior)
+    predicted = probabilities.decide_classes(told.scores, told.abstained, prior)
     fold, reported = np.full(len(given), -1, np.int8), np.zeros(len(given), bool)
-    fold[ids], reported[ids] = found.fold, found.reported
+    fold[ids], reported[ids] = found.fold, found.is_reported
     arrays = {
         "predicted": predicted,
         "probability": probability,
@@ -274,7 +275,7 @@ def view(snapshot: Snapshot, name: str, labelled: np.ndarray, seed: int) -> View
     if name == LEARNED:
         return _learned(snapshot, labelled, seed)
     near = _rows(snapshot, name, labelled)
-    return View(name, near, vector_machine.prepared(near, labelled), near != 0)
+    return View(name, near, vector_machine.prepare_kernel(near, labelled), near != 0)
 
 
 def _rows(snapshot: Snapshot, name: str, labelled: np.ndarray) -> np.ndarray:
@@ -314,4 +315,4 @@ def _of_distances(name: str, squared: np.ndarray, known: np.ndarray, labelled: n
     near = np.where(linked, -squared, -np.inf)
     kernel = np.where(linked, np.exp(-squared / (2 * mean)), 0.0)
     kernel[labelled, np.arange(len(labelled))] = 1.0
-    return View(name, near, vector_machine.prepared(kernel, labelled), linked)
+    return View(name, near, vector_machine.prepare_kernel(kernel, labelled), linked)
