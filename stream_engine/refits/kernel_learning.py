@@ -23,11 +23,11 @@ from stream_engine.evaluation import held_out
 from stream_engine.evaluation.held_out import slope_of
 from stream_engine.evaluation.responses import VALIDATION_SHARE
 from stream_engine.evaluation.subset import common, learned_ids
-from stream_engine.kernel_learning import auxiliary_kernels, mkpoe, out_of_sample, rckl
+from stream_engine.kernel_learning import auxiliary_kernels, factor_extension, lambda_search, mkpoe, rckl
 from stream_engine.kernel_learning.auxiliary_kernels import AuxiliaryKernels, KernelSpec
-from stream_engine.kernel_learning.pair_lists import excess, share_satisfied, weighted_triplets
+from stream_engine.kernel_learning.gram_comparisons import excess, share_satisfied, weighted_triplets
+from stream_engine.kernel_learning.lambda_search import Attempt, Lambdas, Losses
 from stream_engine.kernel_learning.problem import Problem
-from stream_engine.kernel_learning.rckl import Attempt, Lambdas, Losses
 from stream_engine.refits import (
     CannotRefit,
     Progress,
@@ -229,7 +229,9 @@ def _built(params: Params, inputs: Inputs) -> Problem:
     )
 
 
-def _fit(params: Params, inputs: Inputs, lambdas: Lambdas, start: rckl.Start | None, **limits: Any) -> rckl.Learned:
+def _fit(
+    params: Params, inputs: Inputs, lambdas: Lambdas, start: rckl.Start | None, **limits: Any
+) -> rckl.LearnedKernel:
     """`rckl.fit` with the form and the loss that the refit was asked for."""
     return rckl.fit(
         inputs.triplets,
@@ -246,8 +248,8 @@ def _fit(params: Params, inputs: Inputs, lambdas: Lambdas, start: rckl.Start | N
 
 
 def _extension(
-    task: Task, helpers: AuxiliaryKernels, lambda1: float, learned: rckl.Learned
-) -> out_of_sample.Extension | None:
+    task: Task, helpers: AuxiliaryKernels, lambda1: float, learned: rckl.LearnedKernel
+) -> factor_extension.Extension | None:
     """All other objects joined to the learned points: their auxiliary parts by Nystrom, the rest by the refit's own
     loss and lambda1; None where they are excluded."""
     params, ids = task.params, task.subset.ids
@@ -260,15 +262,15 @@ def _extension(
     scales = np.sqrt(learned.mu[used])
     maps = [scale * each.inverse for scale, each in zip(scales, roots)]
     fixed = [scale * each.root for scale, each in zip(scales, roots)]
-    model = out_of_sample.Model(
+    model = factor_extension.Model(
         float(np.trace(learned.gram)),
-        out_of_sample.root(learned.k0, kernel_refits.DIRECTIONS),
+        factor_extension.root(learned.k0, kernel_refits.DIRECTIONS),
         np.concatenate([np.zeros((len(ids), 0)), *fixed], axis=1),
         *kernel_refits.rows_from_files(across, maps, len(task.snapshot.objects)),
         lambda1,
         params.loss,
     )
-    return out_of_sample.extension(
+    return factor_extension.extension(
         triplet_columns(task.snapshot), ids, model, kernel_refits.DIRECTIONS, params.tolerance
     )
 
@@ -280,13 +282,13 @@ def _choose(task: Task, inputs: Inputs, split: TrainingSplit | None, *, progress
     outside = inputs if split is None else inputs.of(split.outside)
     largest = rckl.largest_lambdas(_built(params, outside))
     largest1, largest2 = (float(each * whole / outside.weight.sum()) for each in largest)
-    first = rckl.grid(params.lambda1, GRID, largest1, params.form != "mkl")
-    second = rckl.grid(params.lambda2, GRID, largest2, params.form != "t" and bool(inputs.helpers.kernels))
+    first = lambda_search.grid(params.lambda1, GRID, largest1, params.form != "mkl")
+    second = lambda_search.grid(params.lambda2, GRID, largest2, params.form != "t" and bool(inputs.helpers.kernels))
     middle = Lambdas(*(grid.values[len(grid.values) // 2] for grid in (first, second)))
     if split is None or not split.can_choose:  # the middle of the grid, and the report says so
         return Choice(middle, [], None, None)
     training, asked, n_grid = inputs.of(split.fitting), split.choosing, len(first.values) * len(second.values)
-    if first.fixed and second.fixed:
+    if first.is_single and second.is_single:
         learned = _rough(params, training, middle, whole, None)
         slope = kernel_refits.calibrated_slope(learned.gram, asked)
         return Choice(middle, [], rckl.Start(learned.k0, learned.mu), slope)
@@ -307,8 +309,8 @@ def _choose(task: Task, inputs: Inputs, split: TrainingSplit | None, *, progress
         progress(len(tried), max(n_grid, len(tried)) + 2, **told)
         return Attempt(lambdas, losses, rckl.Start(learned.k0, learned.mu, learned.dual), calibrated)
 
-    best = rckl.best_lambdas(attempt, first, second)
-    return Choice(best.lambdas, tried, best.start._replace(dual=None), best.sure)
+    best = lambda_search.best_lambdas(attempt, first, second)
+    return Choice(best.lambdas, tried, best.start._replace(dual=None), best.calibration_slope)
 
 
 class _Outside:
@@ -332,7 +334,9 @@ class _Outside:
         return learned.gram, choice.slope
 
 
-def _rough(params: Params, training: Inputs, lambdas: Lambdas, whole: float, start: rckl.Start | None) -> rckl.Learned:
+def _rough(
+    params: Params, training: Inputs, lambdas: Lambdas, whole: float, start: rckl.Start | None
+) -> rckl.LearnedKernel:
     """A solve that only ranks lambdas, or only answers questions; `lambdas` are for answers of the weight `whole`."""
     share = training.weight.sum() / whole
     scaled = Lambdas(lambdas.lambda1 * share, lambdas.lambda2 * share)
@@ -359,8 +363,8 @@ def _artifact(
     task: Task,
     inputs: Inputs,
     choice: Choice,
-    learned: rckl.Learned,
-    extension: out_of_sample.Extension | None,
+    learned: rckl.LearnedKernel,
+    extension: factor_extension.Extension | None,
     figures: dict[str, Any],
 ) -> Artifact:
     report: dict[str, Any] = {

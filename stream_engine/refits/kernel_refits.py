@@ -29,8 +29,8 @@ from stream_engine.evaluation.responses import CHOOSE, FIT, HELD, Responses, res
 from stream_engine.evaluation.subset import Subset, renumbering
 from stream_engine.kernel_learning import programs
 from stream_engine.kernel_learning.auxiliary_kernels import CrossKernel
-from stream_engine.kernel_learning.out_of_sample import LEARNED, NOTHING, Extension
-from stream_engine.kernel_learning.pair_lists import excess
+from stream_engine.kernel_learning.factor_extension import IN_SUBSET, NO_DATA, Extension
+from stream_engine.kernel_learning.gram_comparisons import excess
 from stream_engine.refits import CannotRefit, Progress
 from stream_engine.refits.second_solver import Solver
 from stream_engine.state.artifact import Artifact, plain_params
@@ -115,8 +115,8 @@ def require_memory(task: Task, matrices: int, comparison_bytes: int = 0) -> None
 def require_few(task: Task, comparisons: int) -> None:
     """Raise `CannotRefit` for what cvxpy cannot solve, before anything is selected."""
     try:
-        interior_point.require_at_most("the objects", len(task.subset.ids), programs.MOST_OBJECTS, programs.NEXT)
-        interior_point.require_at_most("the comparisons", comparisons, programs.MOST_COMPARISONS, programs.NEXT)
+        interior_point.require_at_most("the objects", len(task.subset.ids), programs.MAX_OBJECTS, programs.NEXT_STEP)
+        interior_point.require_at_most("the comparisons", comparisons, programs.MAX_COMPARISONS, programs.NEXT_STEP)
     except available_memory.TooLarge as error:
         raise CannotRefit(f"{task.kind}: {error}") from None
 
@@ -140,12 +140,12 @@ def rows_from_files(
     across: Sequence[CrossKernel], maps: Sequence[np.ndarray], n: int
 ) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
     """`(ids (q,) -> (q, s) rows maps[p] K^p(subset, x) side by side, who has any)`; 0 where a file does not have x."""
-    has_row = np.logical_or.reduce([each.known for each in across]) if across else np.zeros(n, bool)
+    has_row = np.logical_or.reduce([each.in_file for each in across]) if across else np.zeros(n, bool)
 
     def rows(ids: np.ndarray) -> np.ndarray:
         side_by_side = [np.zeros((len(ids), 0))]
         for each, n_p in zip(across, maps, strict=True):
-            out, there = np.zeros((len(ids), len(n_p))), each.known[ids]
+            out, there = np.zeros((len(ids), len(n_p))), each.in_file[ids]
             if there.any():
                 out[there] = (n_p @ each.columns(ids[there])).T
             side_by_side.append(out)
@@ -186,9 +186,9 @@ def _coordinates(task: Task, gram: np.ndarray, extension: Extension | None) -> d
     if params.objects is None:
         return coordinates.coordinates(gram, ids, n, params.dimensions, before)
     if extension is None:
-        known, factor = np.where(renumbering(ids, n) >= 0, LEARNED, NOTHING).astype(np.int8), None
+        known, factor = np.where(renumbering(ids, n) >= 0, IN_SUBSET, NO_DATA).astype(np.int8), None
     else:
-        known, factor = extension.known, extension.factor
+        known, factor = extension.source, extension.factor
     made = coordinates.coordinates(gram, ids, n, params.dimensions, before, factor, known)
     made |= {"ids": ids.astype(np.int32), "known": known}
     return made if factor is None else made | {"factor": factor}

@@ -21,7 +21,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.data.triplet_columns import net_triplets
-from stream_engine.kernel_learning import auxiliary_kernels, mkpoe, out_of_sample
+from stream_engine.kernel_learning import auxiliary_kernels, factor_extension, mkpoe, out_of_sample
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
 from stream_engine.kernel_learning.constraints import Constraints, raw
 from stream_engine.kernel_learning.out_of_sample import AnchorTriplets
@@ -199,7 +199,7 @@ def _inputs(task: Task, comparisons: Constraints) -> Inputs:
     return Inputs(comparisons, helpers.names, helpers.kernels, None, helpers.report)
 
 
-def _extension(task: Task, inputs: Inputs, beta: float, solved: mkpoe.Embedding) -> out_of_sample.Extension | None:
+def _extension(task: Task, inputs: Inputs, beta: float, solved: mkpoe.Embedding) -> factor_extension.Extension | None:
     """All other objects joined to the embedded ones: by what files say of them, or without any by their own
     comparisons; None where they are excluded."""
     params, ids, objects = task.params, task.subset.ids, task.snapshot.objects
@@ -209,19 +209,19 @@ def _extension(task: Task, inputs: Inputs, beta: float, solved: mkpoe.Embedding)
     free, fixed = none, none
     if inputs.names == ["identity"]:
         across = []
-        free = out_of_sample.root(solved.gram, kernel_refits.DIRECTIONS)
+        free = factor_extension.root(solved.gram, kernel_refits.DIRECTIONS)
     elif inputs.features is not None:
         across = [auxiliary_kernels.features_across(params.features, objects, inputs.features.shape[1])]
         fixed = inputs.features @ solved.maps[0].T
     else:
         across = auxiliary_kernels.across(params.kernels, objects, ids)
         if params.combination == "sum":
-            across = [auxiliary_kernels.summed(across, len(ids))]
+            across = [auxiliary_kernels.sum_kernels(across, len(ids))]
         fixed = mkpoe.embed(solved, inputs.kernels)
     rows, has_row = kernel_refits.rows_from_files(across, solved.maps if across else [], len(objects))
     votes = _votes(params, beta / float(inputs.comparisons.weight.sum()))
-    model = out_of_sample.Model(float(np.trace(solved.gram)), free, fixed, rows, has_row, 1.0, "hinge", votes)
-    return out_of_sample.extension(
+    model = factor_extension.Model(float(np.trace(solved.gram)), free, fixed, rows, has_row, 1.0, "hinge", votes)
+    return factor_extension.extension(
         triplet_columns(task.snapshot), ids, model, kernel_refits.DIRECTIONS, params.tolerance
     )
 
@@ -245,7 +245,7 @@ def _artifact(
     inputs: Inputs,
     choice: Choice,
     solved: mkpoe.Embedding,
-    extension: out_of_sample.Extension | None,
+    extension: factor_extension.Extension | None,
     figures: dict[str, Any],
 ) -> Artifact:
     weights = np.stack(solved.weights) if inputs.features is None else solved.weights[0]

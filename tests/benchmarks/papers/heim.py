@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from stream_engine.kernel_learning import factored, linear, mkpoe, pair_lists, problem
 from stream_engine.kernel_learning import rckl as rckl_solver
-from stream_engine.kernel_learning.pair_lists import satisfied, triplet_rows
+from stream_engine.kernel_learning.gram_comparisons import satisfied, triplet_rows
 from tests.benchmarks import heim_synthetic as bench
 from tests.benchmarks.papers import heim_early
 from tests.benchmarks.papers.kept import Cell, Kept

@@ -18,7 +18,7 @@ from stream_engine.embedding import descent, gradient, starts
 from stream_engine.embedding import fit as embedding_fit
 from stream_engine.embedding.questions import of_rows
 from stream_engine.kernel_learning import factored, mkpoe, pair_lists, problem
-from stream_engine.kernel_learning.pair_lists import triplet_rows
+from stream_engine.kernel_learning.gram_comparisons import triplet_rows
 from tests.benchmarks import kleindessner as bench
 from tests.benchmarks.papers.kept import Cell, Kept
 from tests.benchmarks.papers.rows import NOT_RUN, Paper, Row, missing, row

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stream_engine.kernel_learning import constraints, factored, linear, mkpoe, pair_lists, problem
-from stream_engine.kernel_learning.pair_lists import satisfied, triplet_rows
+from stream_engine.kernel_learning.gram_comparisons import satisfied, triplet_rows
 from tests.benchmarks import mcfee_toy as bench
 from tests.benchmarks.papers.kept import Cell, Kept
 from tests.benchmarks.papers.rows import Paper, Row, missing, row
