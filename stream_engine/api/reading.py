@@ -217,13 +217,13 @@ def _read_files(paths: list[str], options: EventOptions, layout: Mapping[str, An
     """Files as a run reads them."""
     from connectors.files.readers import LineNumbers, place
     from stream_engine.input.decoding import RecordDecoder
-    from stream_engine.input.layout_inference import examples, prepared
+    from stream_engine.input.layout_inference import examples, prepare
     from stream_engine.input.sources import event_options, source, text_layout_of
 
     settings = settings_of(paths, options, layout)
-    inferred = prepared(settings).decided()
+    inferred = prepare(settings).raise_if_undecided()
     settings = inferred.settings
-    read_as = "; ".join([inferred.said, *examples(settings)]) if inferred.said else ""
+    read_as = "; ".join([inferred.line, *examples(settings)]) if inferred.line else ""
     options = event_options(settings)
     engine, options = _engine(options)
     ingest = RecordDecoder(options, settings.input.format)
@@ -248,7 +248,7 @@ def _read_files(paths: list[str], options: EventOptions, layout: Mapping[str, An
 def _learn_labels(engine: Learning, labels: Any) -> None:
     """Classes of objects, by name. Raises `BadFrame`, and for files what reading them raises."""
     if isinstance(labels, (str, Path)):
-        from stream_engine.input.decoding import read_labels
+        from stream_engine.input.label_files import read_labels
 
         blocks, _ = read_labels(str(labels), {})
         for block in blocks:

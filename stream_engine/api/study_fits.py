@@ -234,7 +234,7 @@ class Fits:
         from threadpoolctl import threadpool_limits
 
         from stream_engine.data.logs import Bars
-        from stream_engine.input.settings.loading import refit_params
+        from stream_engine.input.settings.refit_params import refit_params
 
         _check_kind("fit", kind)
         checked, began = refit_params(kind, params), time.process_time()

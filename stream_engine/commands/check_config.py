@@ -11,7 +11,7 @@ from stream_engine.input.settings import loading as configuration
 @click.argument("file")
 def command(file: str) -> None:
     """Validate a configuration file and print the effective settings."""
-    from stream_engine.input.sources import check_runnable
+    from stream_engine.input.source_checks import check_runnable
 
     settings = configuration.load(file, {})
     check_runnable(settings)

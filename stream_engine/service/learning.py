@@ -27,7 +27,7 @@ from threading import Semaphore
 from connectors import LostRecords, Record
 from connectors.files.readers import LineNumbers
 from stream_engine.data.comparisons import Batch
-from stream_engine.input import decoding
+from stream_engine.input import label_files
 from stream_engine.input.decoding import Block
 from stream_engine.input.in_flight import InFlight
 from stream_engine.input.settings import Settings
@@ -202,7 +202,7 @@ class Learning:
         for batch in engine.learn_in_pieces(block.decoded, positions, counts.total(), self.judging.offer):
             if self.monitor.observed(batch, engine.counters["progressive"]):
                 self.context.requests.snapshot = "drift"
-        self.judging.call_when_judged(self.in_flight.ended)
+        self.judging.call_when_judged(self.in_flight.finish_oldest)
         metrics.learn_seconds.inc(time.monotonic() - started)
         for partition, n in counts.items():
             metrics.records.labels(metrics.partitions.of(partition)).inc(n)
@@ -227,7 +227,7 @@ class Learning:
             return
         columns = {field: tuple(names.split("|")) for field, names in settings.input.labels_columns.items()}
         partition = f"labels:{os.path.abspath(path)}"
-        blocks, position = decoding.read_labels(path, columns)
+        blocks, position = label_files.read_labels(path, columns)
         read_before = engine.positions.get(partition)
         if read_before == position:
             return
@@ -258,7 +258,7 @@ def open_learning(
     proven = proven_inputs(settings, engine)
     dead_letters = DeadLetters(file, settings.input.max_reject_ratio, health, context, keep_bytes, lines, proven)
     dead_letters.published(engine.sinks)
-    judging = GuardStage(engine, beside=cpus() > 1 and not in_flight.suspected)
+    judging = GuardStage(engine, beside=cpus() > 1 and not in_flight.suspects_of_crash)
     stack.callback(judging.close)
     return Learning(engine, judging, dead_letters, monitor, in_flight, context)
 

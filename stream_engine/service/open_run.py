@@ -61,7 +61,7 @@ def open_reading(
         sources.append(opened)
     ingest = RecordDecoder(event_options(settings), settings.input.format, in_flight)
     # one by one until it is known which record crashes the process
-    ahead = DecodeStage(ingest.blocks, beside=cpus() > 1 and not in_flight.suspected)
+    ahead = DecodeStage(ingest.blocks, beside=cpus() > 1 and not in_flight.suspects_of_crash)
     stack.callback(ahead.close)
     following = settings.follow or any(split_uri(uri)[0] == "kafka" for uri in settings.source)
     return InputStage(sources, ingest, ahead, following)
@@ -111,7 +111,7 @@ def open_run(
     reading = open_reading(settings, engine.positions, in_flight, health, stack)
     publishing = open_publishing(settings, store, published, learning, reading.sources, health, context, stack)
     learning.start(settings)
-    metrics.expect(partition_numbers(settings, engine.positions), settings.refits.wanted)
+    metrics.expect(partition_numbers(settings, engine.positions), settings.refits.all_kinds)
     memory = publishing.memory
     served = HttpContext(
         directory=directory,
@@ -155,7 +155,7 @@ def _in_flight(settings: Settings, directory: Path, engine: Engine, context: Con
     stack.callback(in_flight.close)
     if in_flight.died_at:
         context.log.warning("the previous process crashed while processing records", at=in_flight.died_at)
-    if in_flight.suspected:
+    if in_flight.suspects_of_crash:
         restored(settings, None).learn_many([Triplet("a", "b", "c"), Quadruplet(("a", "b"), ("c", "d"))])
     return in_flight
 

@@ -24,7 +24,7 @@ from stream_engine.formats.reading import excluding
 from stream_engine.input.answers_in_words import answers, in_words
 from stream_engine.input.decoding import Block, RecordDecoder
 from stream_engine.input.first_records import first_columns, first_records
-from stream_engine.input.layout_inference import PreparedSettings, command_of, examples, prepared
+from stream_engine.input.layout_inference import PreparedSettings, command_of, examples, prepare
 from stream_engine.input.settings import Settings
 from stream_engine.input.sources import event_options, source, text_layout_of
 from stream_engine.service.dead_letters import ENCODING, ENOUGH
@@ -80,13 +80,13 @@ class Preview:
 def preview(settings: Settings, most: int) -> Preview:
     """The first `most` events of the sources. Raises what a run with these settings would raise before it reads, and
     `connectors.SourceFailed`."""
-    prepared_settings = prepared(settings)
+    prepared_settings = prepare(settings)
     if prepared_settings.rivals:
         return _undecided(settings, prepared_settings)
-    settings = prepared_settings.decided().settings
+    settings = prepared_settings.raise_if_undecided().settings
     settings = structs.replace(settings, follow=False)
     ingest = RecordDecoder(event_options(settings)._replace(provenance=True), settings.input.format)
-    shown = Preview(prepared_settings.said, first_columns(settings))
+    shown = Preview(prepared_settings.line, first_columns(settings))
     shown.evidence, shown.command = [list(each) for each in prepared_settings.evidence], command_of(settings)
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
     names: dict[str, None] = {}

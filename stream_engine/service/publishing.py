@@ -23,7 +23,7 @@ from connectors import Position, SinkUnavailable, Source
 from stream_engine.data import available_memory
 from stream_engine.data.signatures import in_environment
 from stream_engine.input.settings import Settings, SnapshotSettings
-from stream_engine.input.settings.loading import params_of
+from stream_engine.input.settings.refit_params import params_of
 from stream_engine.input.sources import ends
 from stream_engine.service.context import Context, PublishedState, RunFailed
 from stream_engine.service.dead_letters import DeadLetters
@@ -332,7 +332,7 @@ def open_publishing(
     stack: ExitStack,
 ) -> Publisher:
     """Open the publishing thread and the schedule of refits; `stack` closes them."""
-    params = {kind: params_of(settings, kind) for kind in settings.refits.wanted}
+    params = {kind: params_of(settings, kind) for kind in settings.refits.all_kinds}
     workers = RefitProcesses(store.directory, settings.refits.seed, params, in_environment(store.signing))
     export_processes: set[int] = set()
     budget = available_memory.limit_in_bytes(settings.memory_gb)

@@ -63,7 +63,7 @@ class RefitSchedule:
     def start_due(self) -> None:
         """Start the refits that are due on the newest published snapshot, as far as cores are free."""
         newest = self._published.newest
-        if not self._settings.wanted or self._requests.stop or self._waits_for_end or newest is None:
+        if not self._settings.all_kinds or self._requests.stop or self._waits_for_end or newest is None:
             return
         snapshot = newest.snapshot
         fitted = {
@@ -90,7 +90,7 @@ class RefitSchedule:
 
     def _kinds(self, snapshot: Snapshot) -> list[str]:
         """The kinds in the settings; by default, refits that need labels only if there are labels."""
-        kinds = list(self._settings.wanted)
+        kinds = list(self._settings.all_kinds)
         if self._settings.kinds == RefitSettings().kinds and not snapshot.labels:
             for kind in set(OF_LABELS) - set(self._settings.also):
                 kinds.remove(kind)

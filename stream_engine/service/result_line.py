@@ -142,7 +142,7 @@ def _unused_answer_column(run: OpenRun) -> str:
 
 def _fitted(run: OpenRun, failed: Mapping[str, str]) -> str:
     newest = run.publishing.published.newest
-    if newest is None or not run.settings.refits.wanted:
+    if newest is None or not run.settings.refits.all_kinds:
         return "nothing fitted"
     artifacts = {kind: each for kind, each in newest.artifacts.items() if each.snapshot == newest.snapshot.digest}
     texts = [f"{kind}{_accuracy(artifact.report)}" for kind, artifact in artifacts.items()]
@@ -160,7 +160,7 @@ def _accuracy(report: Mapping[str, Any]) -> str:
 def findings_of(run: OpenRun) -> Findings:
     """The findings about the newest snapshot, once models were fitted to it; empty before."""
     newest = run.publishing.published.newest
-    if newest is None or not run.settings.refits.wanted or not newest.artifacts:
+    if newest is None or not run.settings.refits.all_kinds or not newest.artifacts:
         return {}
     return findings(Facts(newest, Commands(str(run.settings.state)), Store(run.directory).noted(COUNTS_TOLD)))
 

@@ -18,7 +18,7 @@ from stream_engine.counts import Forgetting
 from stream_engine.data import mapped_arrays
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.input.settings import BadSettings, Settings
-from stream_engine.input.sources import LATER, accumulators_in_use
+from stream_engine.input.sources import LATER_DEFAULTS, accumulators_in_use
 from stream_engine.input.stored_options import PreparedSettings, agreed_options, merge_stored_options
 from stream_engine.order.stored_states import FORMER, POLICY
 from stream_engine.service.context import RunFailed
@@ -68,9 +68,11 @@ def resumed(
     read_before = any(not name.startswith("labels:") for name in engine.positions)
     inferred = inferred or PreparedSettings(settings)
     made_with = engine.counters["input"]
-    settings = merge_stored_options(settings, made_with, inferred) if read_before else inferred.decided().settings
+    settings = (
+        merge_stored_options(settings, made_with, inferred) if read_before else inferred.raise_if_undecided().settings
+    )
     engine.counters["input"] = agreed_options(settings, engine.counters["input"], read_before)
-    if inferred.said and not read_before:
+    if inferred.line and not read_before:
         engine.counters["input"]["inferred"] = True
     return ResumedState(engine, newest, settings)
 
@@ -109,7 +111,7 @@ def _tell_what_is_old(settings: Settings, newest: Snapshot | None, engine: Engin
             instead="read the input again with --start-over",
         )
     requested = set(accumulators_in_use(settings, None))
-    for name in sorted(LATER & set(settings.accumulators) - engine.accumulators.keys()):
+    for name in sorted(LATER_DEFAULTS & set(settings.accumulators) - engine.accumulators.keys()):
         because = (
             "the state was created without them"
             if name in requested

@@ -34,7 +34,7 @@ from stream_engine.data.compiled import import_numba
 from stream_engine.data.logs import OUTPUT, Bars
 from stream_engine.formats.options import UnusableOptions
 from stream_engine.formats.reading import excluding
-from stream_engine.input.layout_inference import examples, prepared
+from stream_engine.input.layout_inference import examples, prepare
 from stream_engine.input.settings import BadSettings, Settings
 from stream_engine.input.settings.loading import plain_settings
 from stream_engine.input.sources import block_bytes
@@ -159,7 +159,7 @@ def _learn_down_to(run: OpenRun, polls: int, progress: Bars | None, join: bool =
         metrics.decode_seconds.inc(ahead.seconds - before)
         if block is None:
             continue
-        in_record = block.more
+        in_record = block.has_more_parts
         with heartbeat.block():
             run.learning.learn(block)
             if not heartbeat.warm:
@@ -208,7 +208,7 @@ def run(
     directory = Path(settings.state)
     one_heap()
     compiles = _nothing_is_compiled()  # before the first line is read, by a kernel
-    inferred = prepared(settings, typed)
+    inferred = prepare(settings, typed)
     started = time.monotonic()
     requests = Requests()
     requests.reloads.append(OUTPUT.reopen)
@@ -219,8 +219,8 @@ def run(
             context.log.info("compiling", note="once after an installation or an update; 15 to 20 s of a processor")
         opened = open_run(settings, directory, context, stack, start_over, inferred)
         stack.enter_context(requests.from_signals(lambda: _nothing_begun(opened)))
-        if inferred.said:
-            context.log.info(inferred.said)
+        if inferred.line:
+            context.log.info(inferred.line)
             for excluded in excluding(inferred.evidence):
                 context.log.info(f"{excluded.topic} excluded", by=excluded.choice, because=excluded.why)
         began = before(opened)

@@ -237,7 +237,7 @@ def of_deeds(driven: Driven, folder: Path, monkeypatch) -> None:
     burst, _ = ran(folder / "share", jsonl(folder / "share.jsonl", [TRIPLET, "refused"] * 60), **rule)
     driven.check(burst, 0.5, "rejected_share")
     source = jsonl(folder / "k.jsonl", [TRIPLET, "refused", "refused too"] * 12)
-    monkeypatch.setattr(settings_of_sources, "LEAST_BLOCK", 200)
+    monkeypatch.setattr(settings_of_sources, "MIN_BLOCK_BYTES", 200)
     limited = {"dead_letters_keep_bytes": 1000, "snapshot.every": 1}
     metrics, _ = ran(folder / "k", source, **limited, **rule)
     gone = Store(folder / "k").latest().snapshot.counters["dead_letters"]

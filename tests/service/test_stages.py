@@ -185,7 +185,7 @@ def test_a_record_that_comes_in_parts_is_not_left_half_learned_by_a_stop(events,
                 first, second = unit_of(record).parts(record)
                 for part in (first, second):
                     opened.learning.in_flight.begins([part], alone=False)
-                    opened.learning.in_flight.ended()
+                    opened.learning.in_flight.finish_oldest()
                     yield Block([part], *opened.reading.ingest.read(part), more=part is first)
 
     def stop(at: str, number: int) -> None:

@@ -26,11 +26,12 @@ from connectors.stores.objects import address_of
 from stream_engine.counts import Forgetting, accumulator
 from stream_engine.counts.removal import COUNTS, TRIPLET, triplet_rows
 from stream_engine.counts.worker_votes import WorkerVotes, holds_nobody
-from stream_engine.input import decoding
+from stream_engine.input import decoding, label_files
 from stream_engine.input.decoding import Block
 from stream_engine.input.record_units import part_inside
 from stream_engine.input.settings import Settings
-from stream_engine.input.sources import event_options, object_names, registry_of, source
+from stream_engine.input.source_checks import object_names
+from stream_engine.input.sources import event_options, registry_of, source
 from stream_engine.order.stored_states import always_first
 from stream_engine.state.engine import Engine
 from stream_engine.state.object_index import ObjectIndex
@@ -153,7 +154,7 @@ class _ReadAgain:
         if not self._wanted(name):
             return
         columns = {field: tuple(names.split("|")) for field, names in self._settings.input.labels_columns.items()}
-        blocks, position = decoding.read_labels(path, columns)
+        blocks, position = label_files.read_labels(path, columns)
         if position != self._until[name]:
             self.problems.append(f"{path}: the file of labels is not the one that was read last")
         for block in blocks:
