@@ -14,11 +14,11 @@ from stream_engine.kernel_learning import auxiliary_kernels, constant_shift, lin
 from stream_engine.kernel_learning.constraints import (
     NAMES,
     Constraints,
-    by_objects_out,
     constraints,
     without_contradictions,
 )
 from stream_engine.kernel_learning.gram_comparisons import excess, satisfied, triplet_rows
+from stream_engine.kernel_learning.object_folds import by_objects_out
 from stream_engine.refits import CannotRefit, beta_choice
 from stream_engine.refits import partial_order_embedding as poe
 from stream_engine.state.snapshot import triplet_columns
