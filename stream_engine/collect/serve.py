@@ -40,11 +40,12 @@ from stream_engine.data.container import Corrupt
 from stream_engine.data.logs import OUTPUT
 from stream_engine.input.settings import loading as configuration
 from stream_engine.input.settings.secret_values import encode_secret, hide_secrets
-from stream_engine.service.context import Heartbeat, Requests
-from stream_engine.service.http.access import Refusals
+from stream_engine.service.descriptors import raised_limit
+from stream_engine.service.heartbeat import Heartbeat
 from stream_engine.service.http.listener import listen_on
-from stream_engine.service.memory import raised_limit
+from stream_engine.service.http.refusals import Refusals
 from stream_engine.service.metrics import Metrics
+from stream_engine.service.requests import Requests
 from stream_engine.service.systemd import ServiceManager
 from stream_engine.state.store import NoSuchSnapshot, StateInUse, Store
 

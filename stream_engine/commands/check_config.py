@@ -16,7 +16,7 @@ def command(file: str) -> None:
     settings = configuration.load(file, {})
     check_runnable(settings)
     if settings.http.tls_certificate is not None:
-        from stream_engine.service.http.listener import Certificate
+        from stream_engine.service.http.certificate import Certificate
 
         Certificate(settings.http.tls_certificate, settings.http.tls_key)
     click.echo(json.dumps(configuration.plain_settings(settings), indent=1, ensure_ascii=False))

@@ -25,9 +25,6 @@ from connectors.files.dead_letters import (
     DeadLetterFile,
     StoredLine,
     letters_before,
-    segment_name,
-    segment_of,
-    segments_in,
 )
 from connectors.files.readers import LineNumbers, place
 from connectors.files.readers import partition_of as partition_of_file
@@ -37,13 +34,13 @@ from stream_engine.input.decoding import Block
 from stream_engine.input.record_units import unit_of
 from stream_engine.input.settings import Settings
 from stream_engine.service.context import Context, RunFailed
+from stream_engine.service.dead_letter_limit import limit_folder, remove_segments
 from stream_engine.service.source_health import POLL_SECONDS, SourceHealth
 from stream_engine.state.engine import Engine
 
 ENCODING = "--encoding"  # named by the message about a row in another encoding
 ENOUGH = 100  # events of an input from which on the rejected share indicates a wrong format
 WHAT = "dead letters"  # what a stream that cannot write them waits for
-_PIECE = 8 << 20
 
 
 def letters_of(
@@ -287,32 +284,3 @@ class DeadLetters:
         counts["lost"] = counts.get("lost", 0) + n
         engine.note("dead letters lost", letters=n, problem=file.lost)
         self._log.error("dead letters are missing; continuing without them", letters=n, problem=file.lost)
-
-
-def limit_folder(
-    file: DeadLetterFile, keep_bytes: int, remembered: MutableMapping[str, Any], counts: MutableMapping[str, int]
-) -> tuple[dict[str, int], int]:
-    """Record in `remembered` which segments exceed the limit: their files, the number of their dead letters, and the
-    bytes that remain. The decision is the same before and after a crash. Raises `OSError`."""
-    disk, folder, first = file.disk, segment_of(remembered.get("file", 0)), remembered.get("removed_before", 1)
-    paths = {n: os.path.join(file.directory, segment_name(n)) for n in segments_in(file.directory, disk) if n >= first}
-    sizes = {segment: disk.size(path) for segment, path in paths.items()}
-    total, removed = sum(sizes.values()), {}
-    for segment, size in sizes.items():
-        if not keep_bytes or total <= keep_bytes or segment >= folder:
-            break
-        total -= size
-        letters = sum(disk.read(paths[segment], at, _PIECE).count(b"\n") for at in range(0, size, _PIECE))
-        removed[paths[segment]] = letters
-        remembered["removed_before"] = segment + 1
-        counts["removed"] = counts.get("removed", 0) + letters
-        counts["removed_bytes"] = counts.get("removed_bytes", 0) + size
-    return removed, total
-
-
-def remove_segments(file: DeadLetterFile, remembered: Mapping[str, Any]) -> None:
-    """Remove the segments that a durable snapshot counts as removed, if they still exist. Raises `OSError`."""
-    before = remembered.get("removed_before", 1)
-    for segment in segments_in(file.directory, file.disk) if before > 1 else []:
-        if segment < before:
-            file.disk.remove(os.path.join(file.directory, segment_name(segment)))

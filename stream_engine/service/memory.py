@@ -11,8 +11,6 @@ in small blocks. It never waits for something that cannot happen.
 
 import ctypes
 import gc
-import os
-import resource
 import sys
 import time
 from collections.abc import Callable, Collection
@@ -22,35 +20,6 @@ from structlog.typing import FilteringBoundLogger
 
 from stream_engine.data import available_memory
 from stream_engine.service.metrics import Metrics
-
-RESERVED = 256  # for the engine itself: sources, state, brokers, worker processes
-
-
-def raised_limit() -> int:
-    """Raise the soft limit of open descriptors to the hard one, if allowed; returns the limit now in force."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        soft = hard
-    except (OSError, ValueError):  # a system with a lower limit of its own
-        pass
-    return 1 << 20 if soft == resource.RLIM_INFINITY else soft
-
-
-def connections_allowed(wanted: int, limit: int, log: FilteringBoundLogger) -> int:
-    """How many connections a listener may have so that enough descriptors remain for everything else. Sending an export
-    takes two. Logs one line if the limit is lower than `wanted`, or too low for the rest."""
-    in_use = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 64
-    allowed = min(wanted, max(8, (limit - in_use - RESERVED) // 2))
-    if allowed < wanted:
-        log.warning(
-            "too few file descriptors: the server accepts fewer connections; raise LimitNOFILE (ulimit -n)",
-            limit=limit,
-            in_use=in_use,
-            max_connections=wanted,
-            allowed=allowed,
-        )
-    return allowed
 
 
 def one_heap() -> None:

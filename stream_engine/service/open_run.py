@@ -19,15 +19,17 @@ from stream_engine.input.in_flight import InFlight
 from stream_engine.input.layout_inference import PreparedSettings
 from stream_engine.input.settings import Settings
 from stream_engine.input.sources import event_options, source
-from stream_engine.service.context import Context, HttpContext, PublishedState
+from stream_engine.service.context import Context, HttpContext
 from stream_engine.service.dead_letters import folder_of
-from stream_engine.service.learning import DecodeStage, Learning, cpus, open_learning
-from stream_engine.service.memory import raised_limit
+from stream_engine.service.descriptors import raised_limit
+from stream_engine.service.learning import Learning, open_learning
 from stream_engine.service.partition_share import partition_numbers
 from stream_engine.service.prediction_monitor import PredictionMonitor
+from stream_engine.service.published_state import PublishedState
 from stream_engine.service.publishing import Publisher, open_publishing
 from stream_engine.service.resumed import restored, resumed
 from stream_engine.service.source_health import SourceHealth
+from stream_engine.service.stages import DecodeStage, cpus
 from stream_engine.service.systemd import ServiceManager
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot

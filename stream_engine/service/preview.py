@@ -6,10 +6,9 @@ events).
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from shlex import quote
 from statistics import median
 from typing import Any
 
@@ -19,7 +18,6 @@ from connectors import STORES, split_uri
 from connectors.files.readers import LineNumbers, place
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.data.suspicious_names import suspicious_names
-from stream_engine.formats.options import NOT_UTF8
 from stream_engine.formats.reading import excluding
 from stream_engine.input.answers_in_words import answers, in_words
 from stream_engine.input.decoding import Block, RecordDecoder
@@ -187,47 +185,3 @@ def _asked(answer: list[tuple[str, ...]]) -> Any:
         return frozenset([frozenset(answer[0][:2]), frozenset(answer[0][2:])])
     anchors = {comparison[0] for comparison in answer}
     return anchors.pop() if len(anchors) == 1 else "", frozenset(name for comparison in answer for name in comparison)
-
-
-def as_text(shown: Preview, where: str) -> str:
-    """The preview as text for people."""
-    if shown.readings:
-        lines = [where, f"  {shown.doubt}; nothing is read until you choose:"]
-        lines += [f"    {line}" for each in shown.readings for line in each]
-        lines += [f"  rows that this excludes: --where {quote(excluded)}, {why}" for _, excluded, why in shown.evidence]
-        return "\n".join([*lines, "nothing was written"])
-    of = "whole input" if shown.whole else "beginning of the input"
-    rows: Mapping[str, str] = {
-        "read as": shown.read_as.removeprefix("read as "),
-        "columns": ", ".join(shown.columns),
-        "ignored": ", ".join(shown.ignored),
-        "events": f"{shown.events:,} ({of}), {shown.comparisons:,} comparisons"
-        + (f", {shown.filtered:,} excluded" if shown.filtered else ""),
-        "rejected": ", ".join(f"{n:,} {reason}" for reason, n in shown.refused.items()),
-        "encoding": f"{shown.not_utf8:,} rows are not read, because they are {NOT_UTF8}" if shown.not_utf8 else "",
-        "objects": f"{shown.objects:,}: " + ", ".join(shown.names) + (", …" if shown.objects > 20 else ""),
-        "suspicious": ", ".join(" and ".join(f'"{name}"' for name in group) for group in shown.suspicious),
-        "participants": _people(shown),
-        "repeated": f"{shown.repeated:,} questions, {shown.repeated_alike:,} of them with the same answer"
-        if shown.repeated
-        else "",
-        "sent twice": shown.sent_twice,
-        "a run": f"would stop: {shown.rejected_share:.0%} of the events are rejected" if shown.is_refused else "",
-        "no answers": shown.no_answers,
-    }
-    lines = [where, *(f"  {name:13}{text}" for name, text in rows.items() if text)]
-    width = max((len(each[0]) for each in shown.evidence), default=0)
-    lines += ["  evidence:"] if shown.evidence else []
-    lines += [f"    {decision:{width}}  {excluded}: {why}" for decision, excluded, why in shown.evidence]
-    lines += ["  first events:", *(f"    {each}" for each in shown.first)] if shown.first else []
-    lines += ["  first rejected:", *(f"    {each}" for each in shown.first_refused)] if shown.first_refused else []
-    return "\n".join([*lines, f"  command      {shown.command}", "nothing was written"])
-
-
-def _people(shown: Preview) -> str:
-    if not shown.workers:
-        return ""
-    minimum, middle, maximum = shown.questions_per_worker
-    if minimum == maximum:
-        return f"{shown.workers:,}, {maximum:,} questions each"
-    return f"{shown.workers:,}, {minimum:,} to {maximum:,} questions each (median {middle:,g})"

@@ -14,8 +14,9 @@ from typing import Any
 from stream_engine.data.logs import Bars
 from stream_engine.input.settings import RefitSettings
 from stream_engine.refits import NEEDED, REFITS
-from stream_engine.service.context import Context, PublishedState
+from stream_engine.service.context import Context
 from stream_engine.service.memory import LEAST_REFIT, Memory
+from stream_engine.service.published_state import PublishedState
 from stream_engine.service.refit_workers import Outcome, RefitProcesses
 from stream_engine.state.artifact import figure
 from stream_engine.state.exclusion import excluded_of

@@ -23,7 +23,8 @@ from connectors import TABLES, SinkUnavailable, UnusableSource, resolve, split_u
 from stream_engine.exports import NothingToExport
 from stream_engine.exports.table_rows import NoSuchTable, check_table, rows
 from stream_engine.input.settings import BadSettings
-from stream_engine.service.context import Context, PublishedState
+from stream_engine.service.context import Context
+from stream_engine.service.published_state import PublishedState
 from stream_engine.state.published import Published
 from stream_engine.state.store import NoSuchSnapshot, Store
 

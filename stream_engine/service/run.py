@@ -27,151 +27,22 @@ from typing import Any
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from connectors import Source, SourceFailed
 from stream_engine.data import installed_version
 from stream_engine.data.available_memory import available
 from stream_engine.data.compiled import import_numba
 from stream_engine.data.logs import OUTPUT, Bars
-from stream_engine.formats.options import UnusableOptions
 from stream_engine.formats.reading import excluding
 from stream_engine.input.layout_inference import examples, prepare
 from stream_engine.input.settings import BadSettings, Settings
 from stream_engine.input.settings.loading import plain_settings
-from stream_engine.input.sources import block_bytes
-from stream_engine.service.context import Context, Requests, RunFailed
-from stream_engine.service.learning import take_loss
+from stream_engine.service.context import Context
+from stream_engine.service.main_loop import consume
 from stream_engine.service.memory import one_heap
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
+from stream_engine.service.requests import Requests
 from stream_engine.service.result_line import before, cautions, findings_of, result_line
 from stream_engine.service.result_sender import check_publish
-from stream_engine.service.source_health import POLL_SECONDS
-from stream_engine.state.object_index import waiting
-
-
-def consume(run: OpenRun, progress: Bars | None = None) -> None:
-    """Read until the sources are finished or a stop is requested, then take the final snapshot.
-
-    If a source fails, everything before the failure is counted and included in the snapshot. Raises
-    `connectors.SourceFailed`, `RunFailed`.
-    """
-    learning = run.learning
-    try:
-        failure = _read_on(run, progress)
-        if not failure and not run.context.requests.stop:
-            learning.dead_letters.check_something_was_right(learning.engine.sequence)
-        run.publishing.take_final()
-    except BaseException as error:
-        run.reading.ahead.close()  # or it would note what it is at work on
-        if isinstance(error, (MemoryError, OSError, UnusableOptions, SourceFailed, RunFailed)):
-            learning.in_flight.clear()
-        raise
-    if without_comparison := waiting(learning.engine.labels, learning.engine.objects):
-        run.context.log.warning(
-            "labels of objects without comparisons are kept for later",
-            n=len(without_comparison),
-            first=without_comparison[:3],
-        )
-    if failure:
-        raise failure
-
-
-def _read_on(run: OpenRun, progress: Bars | None) -> SourceFailed | None:
-    """Process the input until the sources are finished, one of them fails, or a stop is requested."""
-    reading, requests = run.reading, run.context.requests
-    unfinished, failure = list(reading.sources), None
-    try:
-        while unfinished and not requests.stop:
-            if requests.reload:
-                _log_reload(run)
-            if requests.paused:
-                _stay_paused(run, progress)
-                continue
-            for source in list(unfinished) if reading.following else unfinished[:1]:
-                _poll(run, source, POLL_SECONDS / (len(unfinished) if reading.following else 1), progress)
-                if source.finished():
-                    unfinished.remove(source)
-    except SourceFailed as error:
-        failure = error
-    _learn_down_to(run, 0, progress)
-    reading.ahead.close()
-    run.learning.in_flight.clear()  # what was decoded and is not learned, because someone asked to stop
-    return failure
-
-
-def _log_reload(run: OpenRun) -> None:
-    """Say that SIGHUP had its effect: the next log line opens the file, and the listener has read its certificate."""
-    run.context.requests.reload = False
-    run.context.log.info("reloaded", what="log file, TLS certificate")
-    run.service_manager.reloaded()
-
-
-def _stay_paused(run: OpenRun, progress: Bars | None) -> None:
-    """Wait briefly without reading, because the run is paused; publications and refits are still processed."""
-    _learn_down_to(run, 0, progress)
-    paused = run.context.metrics.paused
-    paused.set(1)
-    run.health.paused()
-    run.publishing.between_records()
-    time.sleep(POLL_SECONDS)
-    paused.set(run.context.requests.paused)
-
-
-def _poll(run: OpenRun, source: Source, timeout: float, progress: Bars | None) -> None:
-    """Process what a source has now."""
-    reading, engine, metrics, memory = run.reading, run.learning.engine, run.context.metrics, run.publishing.memory
-    run.context.heartbeat.tick()
-    run.publishing.wait_for_memory("poll", 0)
-    reading.ingest.block_bytes = memory.block_bytes(block_bytes(run.settings.snapshot.every))
-    run.health.polled(source)
-    started = time.monotonic()
-    records = source.poll(0.0 if reading.ahead.polls else timeout)
-    metrics.poll_seconds.inc(time.monotonic() - started)
-    metrics.commits_refused.inc(source.refused_commits())
-    for notice in source.notices():
-        run.context.log.warning(notice)
-    opened, losses = source.opened(), source.losses()
-    if opened or losses:
-        _learn_down_to(run, 0, progress)  # a starting point comes behind what was read before
-    engine.positions |= opened  # starting points that the source chose belong to the state like those read
-    metrics.expect(opened)
-    for loss in losses:
-        take_loss(engine, loss)
-        metrics.follow(engine.counters)
-    if records and not run.context.requests.stop:
-        reading.ahead.give(records)
-        _learn_down_to(run, reading.ahead.most_waiting() if memory.left() > 0 else 0, progress, join=False)
-    else:
-        _learn_down_to(run, 0, progress)
-    run.publishing.between_records()
-    run.health.look(source)
-
-
-def _learn_down_to(run: OpenRun, polls: int, progress: Bars | None, join: bool = True) -> None:
-    """Learn records until at most `polls` polls are waiting or a stop is requested; with `join`, also wait for the
-    guard."""
-    ahead, heartbeat, metrics = run.reading.ahead, run.context.heartbeat, run.context.metrics
-    in_record = False  # a record of which a part was learned
-    while ahead.polls > polls and (in_record or not run.context.requests.stop):
-        before = ahead.seconds
-        with heartbeat.block():
-            block = ahead.take()
-        metrics.decode_seconds.inc(ahead.seconds - before)
-        if block is None:
-            continue
-        in_record = block.has_more_parts
-        with heartbeat.block():
-            run.learning.learn(block)
-            if not heartbeat.warm:
-                run.learning.join()
-        heartbeat.warm = True
-        if progress:
-            progress.taken(run.learning.engine.counters["comparisons"])
-        if not in_record:
-            run.publishing.between_records()
-    if join:
-        run.learning.join()
-
 
 DEADLY = {"process_died", "decoder_failed"}  # events that are not decoded again, to show what was read
 _LOGGED_SEPARATELY = ("source", "state")  # logged under names of their own
@@ -202,7 +73,7 @@ def run(
         raise BadSettings("source: not given; name a file, a glob, - or kafka://HOST:PORT/TOPIC")
     check_publish(settings.publish, settings.kafka)
     if settings.http.tls_certificate is not None:  # before anything is read
-        from stream_engine.service.http.listener import Certificate
+        from stream_engine.service.http.certificate import Certificate
 
         Certificate(settings.http.tls_certificate, settings.http.tls_key)
     directory = Path(settings.state)

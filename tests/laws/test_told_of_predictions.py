@@ -15,7 +15,7 @@ from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.input.settings import DriftSettings
 from stream_engine.service.context import HttpContext
-from stream_engine.service.http.live_page import LiveMetrics
+from stream_engine.service.http.live_metrics import LiveMetrics
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.state.artifact import Artifact

@@ -29,7 +29,7 @@ from stream_engine.input.settings import loading as configuration
 from stream_engine.refits import NEEDED, REFITS
 from stream_engine.service import prediction_monitor, source_health
 from stream_engine.service.http import built_files, listener, live_page
-from stream_engine.service.http.access import REASONS as REFUSALS
+from stream_engine.service.http.refusals import REASONS as REFUSALS
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.run import run
 from stream_engine.state.engine import Engine

@@ -3,8 +3,8 @@
 import re
 import time
 
-from stream_engine.service import context
-from stream_engine.service.context import Heartbeat
+from stream_engine.service import heartbeat
+from stream_engine.service.heartbeat import Heartbeat
 from tests.support.process import until
 from tests.support.served import served
 
@@ -26,7 +26,7 @@ def test_a_long_step_may_take_longer_and_not_for_ever(monkeypatch):
     beating = Heartbeat(0.0)
     with beating.long("the copy of the state"):
         assert beating.wedged() == ""
-        monkeypatch.setattr(context, "LONG", 0.0)
+        monkeypatch.setattr(heartbeat, "LONG", 0.0)
         assert "0" in until(beating.wedged)
     beating.warm = True
     with beating.block():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stream_engine.data.signatures import Signing, in_environment
-from stream_engine.service.http import built_files, routes
+from stream_engine.service.http import built_files, downloads
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.store import Store
 from tests.support.crafted_worlds import published as state
@@ -146,7 +146,7 @@ def test_the_cache_is_bounded_and_forgets_what_is_old(tmp_path, monkeypatch):
 
 
 def test_few_are_waited_for_and_sent_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(routes, "MOST_DOWNLOADS", 2)
+    monkeypatch.setattr(downloads, "MOST_DOWNLOADS", 2)
     with served(tmp_path) as world:
         world.published = stored(tmp_path, 1200).published()
         slow = [world.connect(receive=4096) for _ in range(2)]

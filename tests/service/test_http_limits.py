@@ -12,8 +12,8 @@ import httpx
 
 from stream_engine.data import logs
 from stream_engine.data.logs import RateLimit, RateLimitFilter
+from stream_engine.service.descriptors import connections_allowed, raised_limit
 from stream_engine.service.http import listener
-from stream_engine.service.memory import connections_allowed, raised_limit
 from tests.support.process import until
 from tests.support.served import Lines, closed_by_server, served, stored
 

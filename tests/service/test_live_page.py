@@ -11,7 +11,8 @@ from PIL import Image
 from stream_engine.input.settings import BadSettings
 from stream_engine.report.page import shell, shell_policy
 from stream_engine.service.context import HttpContext
-from stream_engine.service.http.live_page import MAX_MOMENTS, SERIES, History, LiveMetrics
+from stream_engine.service.http.history import MAX_MOMENTS, SERIES, History
+from stream_engine.service.http.live_metrics import LiveMetrics
 from stream_engine.service.metrics import Metrics
 from stream_engine.state.store import Store
 from tests.support.facts import states

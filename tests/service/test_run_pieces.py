@@ -17,8 +17,8 @@ from stream_engine.service import source_health
 from stream_engine.service.context import Context, RunFailed
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
-from stream_engine.service.publishing import SnapshotPublisher
-from stream_engine.service.repair import recount
+from stream_engine.service.repair import recount_differences
+from stream_engine.service.snapshot_publisher import SnapshotPublisher
 from stream_engine.service.source_health import SourceHealth
 from stream_engine.state.store import Store
 from tests.support.run_pieces import BusyFile, World, block_of
@@ -142,5 +142,5 @@ def test_a_bar_shows_what_is_done_of_what_is_to_do(monkeypatch):
 
 def test_a_recount_says_which_side_has_how_many_entries():
     ours, theirs = {"n": np.arange(3), "w": np.array([1, 2, 3, 4])}, {"n": np.arange(5), "w": np.array([1, 2, 9, 9])}
-    lines = list(recount._arrays("counts", ours, theirs))
+    lines = list(recount_differences._arrays("counts", ours, theirs))
     assert [re.findall(r"\d+", line) for line in lines] == [["3", "5"], ["2", "4"]]

@@ -19,11 +19,13 @@ from stream_engine.formats.options import EventOptions
 from stream_engine.input.decoding import Block, RecordDecoder
 from stream_engine.input.record_units import unit_of
 from stream_engine.input.settings.loading import load
-from stream_engine.service.context import Context, Heartbeat, Requests
-from stream_engine.service.learning import BLOCKS, DecodeStage, GuardStage
+from stream_engine.service.context import Context
+from stream_engine.service.heartbeat import Heartbeat
+from stream_engine.service.main_loop import consume
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
-from stream_engine.service.run import consume
+from stream_engine.service.requests import Requests
+from stream_engine.service.stages import BLOCKS, DecodeStage, GuardStage
 from stream_engine.state.store import Store
 from tests.support.event_worlds import stream
 from tests.support.process import dead, jsonl, until

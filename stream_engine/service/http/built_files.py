@@ -27,7 +27,7 @@ from stream_engine.exports import NothingToExport
 from stream_engine.exports.files import MEDIA_TYPES
 from stream_engine.service.context import HttpContext
 from stream_engine.service.http import make_export
-from stream_engine.service.http.access import Refusals
+from stream_engine.service.http.refusals import Refusals
 from stream_engine.state.published import Published
 from stream_engine.state.sweeping import SERVED, remove_exports
 
