@@ -226,7 +226,7 @@ def _tend(
                 requests.reload = False
                 engine.child.signal(signal.SIGHUP)
                 log.info("reloaded", what="log file, TLS certificate")
-                manager.reloaded()
+                manager.tell_reloaded()
             engine.child.keep()
             maker.tend()
             if time.monotonic() - looked > LOOK_SECONDS:

@@ -190,7 +190,7 @@ def _run(
     settings = settings_of(options, state=str(folder), guard=False)
     lines: list[str] = []
     with warm_up.beside("map"), logs.Bars() as bars:
-        run.run(settings, bars, say=lines.append, meanwhile=meanwhile, typed=typed)
+        run.run(settings, bars, say=lines.append, meanwhile=meanwhile, command=typed)
     kept_in = f"; all in {folder / 'dead_letters'}"  # which is gone when this command ends
     for line in lines:  # how the first answers were read, warnings, and what was counted
         click.echo(line.partition("; next: ")[0].replace(kept_in, "") if line is lines[-1] else line, err=True)

@@ -1,16 +1,4 @@
-"""What all parts of a run share: metrics, log, requests, heartbeat, and what was published.
-
-`Requests`: to stop, or to take a snapshot soon.
-
-`Heartbeat`: whether the main loop of a run is alive. It ticks at every poll and block, and during every known wait. A
-loop that waits for a full disk or an unreachable broker ticks, so it is alive. A loop that hangs does not. Steps that
-may take long (copying a large state, compiling code on first use) announce it and get more time, but never unlimited
-time. Written by the main loop, read by any thread.
-
-`PublishedState`: what a run has published so far, for HTTP, predictors, and refits about to start.
-
-`HttpContext`: what the HTTP server reads of a run.
-"""
+"""What all parts of a run share: metrics, log, requests and heartbeat; and what the HTTP server reads of a run."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -26,7 +14,7 @@ from stream_engine.state.published import Published
 
 
 class RunFailed(RuntimeError):
-    """The run cannot continue; what was read up to the last snapshot is kept. One line."""
+    """The run cannot continue; its state is that of the last snapshot. One line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +39,7 @@ class HttpContext:
     heartbeat: Heartbeat = field(default_factory=Heartbeat)
     requests: Requests = field(default_factory=Requests)
     running_refits: Callable[[], Collection[str]] = tuple
-    failed_refits: Callable[[], Mapping[str, str]] = dict  # those whose last attempt failed -> why
+    failed_refits: Callable[[], Mapping[str, str]] = dict  # refit -> why its last attempt failed
     memory_for_exports: Callable[[], int | None] = lambda: None
-    export_processes: set[int] = field(default_factory=set)  # the ids of those at work
+    export_processes: set[int] = field(default_factory=set)  # ids of the running ones
     secrets_for_exports: Mapping[str, str] = field(default_factory=dict)  # environment of processes that read the state

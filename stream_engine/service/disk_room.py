@@ -9,11 +9,15 @@ from stream_engine.state.store import Store
 
 
 class DiskRoom:
-    """Watches the disk of one state; logs once when it is too full, and once when there is room again."""
+    """Watches the disk of one state; logs once when it is too full, and once when there is room again.
+
+    The disk must have room for the snapshots to keep and for the one being written: available are the free space and
+    the space of the kept snapshots; required is (keep + 1) times the newest one.
+    """
 
     def __init__(self, store: Store, keep: int, metrics: Metrics, log: FilteringBoundLogger):
         self._store, self._keep, self._metrics, self._log = store, keep, metrics, log
-        self._short = False
+        self._is_short = False
 
     def look(self) -> None:
         """Update the available and the required space."""
@@ -22,18 +26,18 @@ class DiskRoom:
             room = shutil.disk_usage(self._store.directory).free + sum(sizes)
         except OSError:
             return  # publishing reports the problem
-        n_bytes = (self._keep + 1) * (sizes[-1] if sizes else 0)
+        required = (self._keep + 1) * (sizes[-1] if sizes else 0)
         self._metrics.disk_room.set(room)
-        self._metrics.disk_needed.set(n_bytes)
-        if (room < n_bytes) != self._short:
-            self._short = room < n_bytes
-            say = self._log.warning if self._short else self._log.info
-            say(
+        self._metrics.disk_needed.set(required)
+        if (room < required) != self._is_short:
+            self._is_short = room < required
+            log = self._log.warning if self._is_short else self._log.info
+            log(
                 "too little disk space for snapshots; free some, or keep fewer snapshots (--keep)"
-                if self._short
+                if self._is_short
                 else "enough disk space for snapshots again",
                 room=room,
-                needed=n_bytes,
+                needed=required,
                 keep=self._keep,
             )
 

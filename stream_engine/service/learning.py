@@ -1,17 +1,4 @@
-"""What a run learns, and how it processes each block: dead letters first, then the counts.
-
-Decoding, learning and judging are in parallel, with bounded queues between them:
-
-    main thread     poll -> hand over -> take decoded blocks -> dead letters, accumulators, predictions, snapshots
-    "decode"        records of later polls into blocks (`DecodeStage`)
-    "guard"         comparisons of earlier blocks into the partial order (`GuardStage`)
-
-Invariant: each stage works in order, and only the main thread changes the state that snapshots hold, except the partial
-order; call `GuardStage.join` before you read that. So the state after each block is the same as without threads,
-regardless of timing. An exception in a stage is raised in the main thread, at the block where it would have been
-raised, or later. The main thread waits without a tick of the heartbeat, so a stage that hangs makes the loop count as
-wedged.
-"""
+"""What a run learns from each block: dead letters first, then the counts, and the partial order behind them."""
 
 import os
 import time
@@ -27,7 +14,7 @@ from stream_engine.input.in_flight import InFlight
 from stream_engine.input.settings import Settings
 from stream_engine.input.sources import text_layout_of
 from stream_engine.service.context import Context
-from stream_engine.service.dead_letters import DeadLetters, opened_file, proven_inputs
+from stream_engine.service.dead_letters import DeadLetters, open_file, proven_inputs
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.source_health import SourceHealth
 from stream_engine.service.stages import GuardStage, cpus
@@ -49,15 +36,15 @@ class Learning:
         """Store the rejected events, learn the others, and only then count both."""
         engine, metrics = self.engine, self.context.metrics
         self.dead_letters.keep(block, engine.sequence)
-        started = time.monotonic()
+        began = time.monotonic()
         counts, positions = block.counts(), block.positions()
         if block.decoded.counted:
             self.judging.join()  # its votes go to the guard as they are
         for batch in engine.learn_in_pieces(block.decoded, positions, counts.total(), self.judging.offer):
-            if self.monitor.observed(batch, engine.counters["progressive"]):
+            if self.monitor.observe(batch, engine.counters["progressive"]):
                 self.context.requests.snapshot = "drift"
         self.judging.call_when_judged(self.in_flight.finish_oldest)
-        metrics.learn_seconds.inc(time.monotonic() - started)
+        metrics.learn_seconds.inc(time.monotonic() - began)
         for partition, n in counts.items():
             metrics.records.labels(metrics.partitions.of(partition)).inc(n)
         for partition, position in positions.items():
@@ -105,14 +92,14 @@ def open_learning(
     stack: ExitStack,
 ) -> Learning:
     """Open the folder of dead letters and the guard's thread; `stack` closes it."""
-    file = opened_file(settings, directory, engine.sinks)
+    file = open_file(settings, directory, engine.sinks)
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
     stack.callback(lines.close)
     keep_bytes = settings.dead_letters_keep_bytes
-    proven = proven_inputs(settings, engine)
-    dead_letters = DeadLetters(file, settings.input.max_reject_ratio, health, context, keep_bytes, lines, proven)
-    dead_letters.published(engine.sinks)
-    judging = GuardStage(engine, beside=cpus() > 1 and not in_flight.suspects_of_crash)
+    is_proven = proven_inputs(settings, engine)
+    dead_letters = DeadLetters(file, settings.input.max_reject_ratio, health, context, keep_bytes, lines, is_proven)
+    dead_letters.after_publishing(engine.sinks)
+    judging = GuardStage(engine, in_thread=cpus() > 1 and not in_flight.suspects_of_crash)
     stack.callback(judging.close)
     return Learning(engine, judging, dead_letters, monitor, in_flight, context)
 

@@ -14,6 +14,11 @@ from stream_engine.service.source_health import POLL_SECONDS
 from stream_engine.state.object_index import waiting
 
 
+#     poll -> decode -> dead letters -> predict -> learn
+#
+# One record after the other; snapshots are taken between records. Decoding runs ahead of this thread and the guard
+# behind it (`stages`). A snapshot pauses the loop only for the copy; whatever depends on its publication (acknowledging
+# to the source, refits, HTTP) waits until it is durable.
 def consume(run: OpenRun, progress: Bars | None = None) -> None:
     """Read until the sources are finished or a stop is requested, then take the final snapshot.
 
@@ -27,7 +32,7 @@ def consume(run: OpenRun, progress: Bars | None = None) -> None:
             learning.dead_letters.check_something_was_right(learning.engine.sequence)
         run.publishing.take_final()
     except BaseException as error:
-        run.reading.ahead.close()  # or it would note what it is at work on
+        run.reading.decoding.close()  # or it would note what it is at work on
         if isinstance(error, (MemoryError, OSError, UnusableOptions, SourceFailed, RunFailed)):
             learning.in_flight.clear()
         raise
@@ -44,22 +49,22 @@ def consume(run: OpenRun, progress: Bars | None = None) -> None:
 def _read_on(run: OpenRun, progress: Bars | None) -> SourceFailed | None:
     """Process the input until the sources are finished, one of them fails, or a stop is requested."""
     reading, requests = run.reading, run.context.requests
-    unfinished, failure = list(reading.sources), None
+    sources, failure = list(reading.sources), None
     try:
-        while unfinished and not requests.stop:
+        while sources and not requests.stop:
             if requests.reload:
                 _log_reload(run)
             if requests.paused:
                 _stay_paused(run, progress)
                 continue
-            for source in list(unfinished) if reading.following else unfinished[:1]:
-                _poll(run, source, POLL_SECONDS / (len(unfinished) if reading.following else 1), progress)
+            for source in list(sources) if reading.following else sources[:1]:
+                _poll(run, source, POLL_SECONDS / (len(sources) if reading.following else 1), progress)
                 if source.finished():
-                    unfinished.remove(source)
+                    sources.remove(source)
     except SourceFailed as error:
         failure = error
     _learn_down_to(run, 0, progress)
-    reading.ahead.close()
+    reading.decoding.close()
     run.learning.in_flight.clear()  # what was decoded and is not learned, because someone asked to stop
     return failure
 
@@ -68,18 +73,18 @@ def _log_reload(run: OpenRun) -> None:
     """Say that SIGHUP had its effect: the next log line opens the file, and the listener has read its certificate."""
     run.context.requests.reload = False
     run.context.log.info("reloaded", what="log file, TLS certificate")
-    run.service_manager.reloaded()
+    run.service_manager.tell_reloaded()
 
 
 def _stay_paused(run: OpenRun, progress: Bars | None) -> None:
     """Wait briefly without reading, because the run is paused; publications and refits are still processed."""
     _learn_down_to(run, 0, progress)
-    paused = run.context.metrics.paused
-    paused.set(1)
+    paused_metric = run.context.metrics.paused
+    paused_metric.set(1)
     run.health.paused()
     run.publishing.between_records()
     time.sleep(POLL_SECONDS)
-    paused.set(run.context.requests.paused)
+    paused_metric.set(run.context.requests.paused)
 
 
 def _poll(run: OpenRun, source: Source, timeout: float, progress: Bars | None) -> None:
@@ -89,23 +94,23 @@ def _poll(run: OpenRun, source: Source, timeout: float, progress: Bars | None) -
     run.publishing.wait_for_memory("poll", 0)
     reading.ingest.block_bytes = memory.block_bytes(block_bytes(run.settings.snapshot.every))
     run.health.polled(source)
-    started = time.monotonic()
-    records = source.poll(0.0 if reading.ahead.polls else timeout)
-    metrics.poll_seconds.inc(time.monotonic() - started)
+    began = time.monotonic()
+    records = source.poll(0.0 if reading.decoding.polls else timeout)
+    metrics.poll_seconds.inc(time.monotonic() - began)
     metrics.commits_refused.inc(source.refused_commits())
     for notice in source.notices():
         run.context.log.warning(notice)
-    opened, losses = source.opened(), source.losses()
-    if opened or losses:
+    new_positions, losses = source.opened(), source.losses()
+    if new_positions or losses:
         _learn_down_to(run, 0, progress)  # a starting point comes behind what was read before
-    engine.positions |= opened  # starting points that the source chose belong to the state like those read
-    metrics.expect(opened)
+    engine.positions |= new_positions  # starting points that the source chose belong to the state like those read
+    metrics.expect(new_positions)
     for loss in losses:
         take_loss(engine, loss)
         metrics.follow(engine.counters)
     if records and not run.context.requests.stop:
-        reading.ahead.give(records)
-        _learn_down_to(run, reading.ahead.most_waiting() if memory.left() > 0 else 0, progress, join=False)
+        reading.decoding.give(records)
+        _learn_down_to(run, reading.decoding.max_waiting() if memory.left() > 0 else 0, progress, join=False)
     else:
         _learn_down_to(run, 0, progress)
     run.publishing.between_records()
@@ -115,13 +120,13 @@ def _poll(run: OpenRun, source: Source, timeout: float, progress: Bars | None) -
 def _learn_down_to(run: OpenRun, polls: int, progress: Bars | None, join: bool = True) -> None:
     """Learn records until at most `polls` polls are waiting or a stop is requested; with `join`, also wait for the
     guard."""
-    ahead, heartbeat, metrics = run.reading.ahead, run.context.heartbeat, run.context.metrics
+    decoding, heartbeat, metrics = run.reading.decoding, run.context.heartbeat, run.context.metrics
     in_record = False  # a record of which a part was learned
-    while ahead.polls > polls and (in_record or not run.context.requests.stop):
-        before = ahead.seconds
+    while decoding.polls > polls and (in_record or not run.context.requests.stop):
+        seconds_before = decoding.seconds
         with heartbeat.block():
-            block = ahead.take()
-        metrics.decode_seconds.inc(ahead.seconds - before)
+            block = decoding.take()
+        metrics.decode_seconds.inc(decoding.seconds - seconds_before)
         if block is None:
             continue
         in_record = block.has_more_parts

@@ -21,7 +21,9 @@ class OnlineLearning:
     def __init__(self, embedding: "Online", metrics: Metrics, log: FilteringBoundLogger):
         self._embedding, self._metrics, self._log = embedding, metrics, log
         self._waiting: list[Rows] = []  # not learned yet, in order
-        self._kept: ObserverState | None = None  # the embedding as it was at the last snapshot, until that is published
+        self._at_snapshot: ObserverState | None = (
+            None  # the embedding as it was at the last snapshot, until that is published
+        )
 
     def predictor(self) -> Predictor:
         """A predictor that uses the current embedding."""
@@ -31,22 +33,22 @@ class OnlineLearning:
         """Queue a batch for learning once it was tested."""
         self._waiting.append(self._embedding.rows_of(batch))
 
-    def learn(self, but: int = 0) -> None:
-        """Learn the queued comparisons, except the last `but`."""
+    def learn(self, but_last: int = 0) -> None:
+        """Learn the queued comparisons, except the last `but_last`."""
         batches, due = [], []
         for rows, workers in reversed(self._waiting):
-            cut = max(len(rows) - but, 0)
-            but -= len(rows) - cut
-            due.append((rows[:cut], workers[:cut]))
-            batches.append((rows[cut:], workers[cut:]))
-        self._waiting = [each for each in reversed(batches) if len(each[0])]
-        self._embedding.learn_rows([each for each in reversed(due) if len(each[0])])
+            end = max(len(rows) - but_last, 0)
+            but_last -= len(rows) - end
+            due.append((rows[:end], workers[:end]))
+            batches.append((rows[end:], workers[end:]))
+        self._waiting = [entry for entry in reversed(batches) if len(entry[0])]
+        self._embedding.learn_rows([entry for entry in reversed(due) if len(entry[0])])
 
     def at_snapshot(self, sequence: int) -> None:
         """Learn the queued comparisons, and keep a copy for the artifact of this snapshot."""
         self.learn()
         self._embedding.mark(sequence)
-        self._kept = self._embedding.kept()
+        self._at_snapshot = self._embedding.kept()
 
     def take(self, published: Published) -> None:
         """Continue from the published fit, if it is a new one."""
@@ -58,7 +60,7 @@ class OnlineLearning:
 
     def artifact(self, snapshot: Snapshot, live: float | None) -> Artifact | None:
         """The embedding at the time of this snapshot, which is published by now; it is logged, too."""
-        state, self._kept = self._kept, None
+        state, self._at_snapshot = self._at_snapshot, None
         if state is None:
             return None
         self._log.info(

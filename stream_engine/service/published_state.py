@@ -18,9 +18,9 @@ class PublishedState:
 
     def set_newest(self, snapshot: Snapshot) -> None:
         """Make this snapshot, with its current artifacts, the newest."""
-        self.newest = published = self._store.with_artifacts(snapshot)
-        self._monitor.published(published)
-        for kind, artifact in published.artifacts.items():
+        self.newest = newest = self._store.with_artifacts(snapshot)
+        self._monitor.use_published(newest)
+        for kind, artifact in newest.artifacts.items():
             self._metrics.refit_age.labels(kind).set(snapshot.sequence - artifact.sequence)
 
     def renew_artifacts(self) -> None:

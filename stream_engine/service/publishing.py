@@ -1,11 +1,4 @@
-"""Snapshots and refits of a run, and what happens after either is published.
-
-Snapshots are copied between two records, then encoded, hashed and synced in another thread. Only one publication at a
-time, so that the content of a snapshot never depends on the speed of the disk.
-
-The disk must have room for the snapshots to keep and for the one being written: available are the free space and the
-space of the kept snapshots; required is (keep + 1) times the newest one.
-"""
+"""Snapshots and refits of a run, and what happens after either is published."""
 
 import time
 from contextlib import ExitStack
@@ -52,12 +45,12 @@ class Publisher:
         """Process publications and refits that ended, and take a snapshot if one is due."""
         requests = self.context.requests
         self.collect()
-        asked, requests.snapshot = requests.snapshot, ""
-        why = self.publisher.due(asked)
-        if why and self.publisher.may_try():
-            self._take(why)
-        elif why and why == asked:
-            requests.snapshot = asked
+        requested, requests.snapshot = requests.snapshot, ""
+        reason = self.publisher.due(requested)
+        if reason and self.publisher.may_try():
+            self._take(reason)
+        elif reason and reason == requested:
+            requests.snapshot = requested
 
     def collect(self) -> None:
         """Process publications and refits that ended in other threads and processes."""
@@ -98,7 +91,7 @@ class Publisher:
         written."""
         self.learning.monitor.end()
         self._finish()
-        if self.publisher.changed() or self.published.newest is None:
+        if self.publisher.has_changed() or self.published.newest is None:
             self._take("end")
             self._finish()
         if self.publisher.problem:
@@ -107,7 +100,7 @@ class Publisher:
                 "read again what was read after the previous snapshot"
             )
 
-    def wait_for_memory(self, what: str, needed: int) -> None:
+    def wait_for_memory(self, what: str, n_bytes: int) -> None:
         """Near the memory limit, wait until this many bytes are available, or until nothing is running that could
         release memory."""
 
@@ -120,7 +113,7 @@ class Publisher:
             self.health.held_up("memory", since)
             return not self.context.requests.stop
 
-        self.memory.wait(what, needed, under_way, pause, self.refits.cancel)
+        self.memory.wait(what, n_bytes, under_way, pause, self.refits.cancel)
 
 
 def open_publishing(
@@ -143,8 +136,8 @@ def open_publishing(
         learning.engine, store, settings.snapshot, learning.dead_letters, learning.monitor, health, context
     )
     stack.callback(publisher.close)
-    asked_params = partial(params_of, settings)
-    refits = RefitSchedule(settings.refits, workers, published, memory, context, asked_params, ends(settings))
+    params_for = partial(params_of, settings)
+    refits = RefitSchedule(settings.refits, workers, published, memory, context, params_for, ends(settings))
     stack.callback(refits.close)
     results = ResultSender(settings.publish, settings.kafka, store.directory, published, context)
     stack.callback(results.close)

@@ -11,8 +11,8 @@ from stream_engine.data.early_signals import leave_at_once, terminal_is_gone
 
 class Requests:
     """`stop`: a stop was requested; `snapshot`: why a snapshot was requested ("signal", "drift", "admin"), or "";
-    `paused`: reading is paused; `refits`: kinds that were requested; `reload`: what SIGHUP asked for is not yet
-    logged; `reloads`: called at SIGHUP, each may only set a flag."""
+    `paused`: reading is paused; `refits`: kinds that were requested; `reload`: a SIGHUP was not yet logged; `reloads`:
+    called at SIGHUP, each may only set a flag."""
 
     def __init__(self) -> None:
         self.stop = False
@@ -33,26 +33,26 @@ class Requests:
 
         def stop(number: int, frame: FrameType | None) -> None:
             self.stop, self.stopped_by = True, signal.Signals(number).name
-            if before[number] is leave_at_once and nothing_begun():
+            if former_handlers[number] is leave_at_once and nothing_begun():
                 leave_at_once(number, frame)
 
         def snapshot(number: int, frame: FrameType | None) -> None:
             self.snapshot = "signal"
 
         def reload(number: int, frame: FrameType | None) -> None:
-            if before[number] is not signal.SIG_IGN and terminal_is_gone():  # not under `nohup`
+            if former_handlers[number] is not signal.SIG_IGN and terminal_is_gone():  # not under `nohup`
                 self.stop, self.stopped_by = True, signal.Signals(number).name
             self.reload = True
-            for each in self.reloads:
-                each()
+            for reload_action in self.reloads:
+                reload_action()
 
         handlers = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGUSR1: snapshot, signal.SIGHUP: reload}
-        before: dict[int, Any] = {number: signal.getsignal(number) for number in handlers}
+        former_handlers: dict[int, Any] = {number: signal.getsignal(number) for number in handlers}
         for number, handler in handlers.items():
             signal.signal(number, handler)
         try:
             yield
         finally:
-            if before[signal.SIGTERM] is not leave_at_once:  # else the program is about to end
-                for each, former in before.items():
-                    signal.signal(each, former)
+            if former_handlers[signal.SIGTERM] is not leave_at_once:  # else the program is about to end
+                for reload_action, former in former_handlers.items():
+                    signal.signal(reload_action, former)

@@ -1,16 +1,4 @@
-"""One run, from opening the state to the last refit: the only owner of clock, signals, threads and worker processes.
-
-Three phases: `open_run`, `consume`, and the refits of the final snapshot; then everything is closed.
-
-`consume` is the main loop: read records, count comparisons, take snapshots, until the input ends or a stop is
-requested.
-
-    poll -> decode -> dead letters -> predict -> learn
-
-One record after the other; snapshots are taken between records. Decoding runs ahead of this thread and the guard behind
-it (`learning`). A snapshot pauses the loop only for the copy; whatever depends on its publication (acknowledging to the
-source, refits, HTTP) waits until it is durable.
-"""
+"""One run, from opening the state to the last refit: the only owner of clock, signals, threads and worker processes."""
 
 import gc
 import getpass
@@ -41,7 +29,7 @@ from stream_engine.service.memory import one_heap
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
 from stream_engine.service.requests import Requests
-from stream_engine.service.result_line import before, cautions, findings_of, result_line
+from stream_engine.service.result_line import cautions, counters_of, findings_of, result_line
 from stream_engine.service.result_sender import check_publish
 
 DEADLY = {"process_died", "decoder_failed"}  # events that are not decoded again, to show what was read
@@ -56,13 +44,13 @@ def run(
     start_over: bool = False,
     say: Callable[[str], None] | None = None,
     meanwhile: Callable[[list[str]], None] | None = None,
-    typed: str = "",
+    command: str = "",
 ) -> float:
     """Consume, snapshot, refit and serve until the input ends or SIGTERM/SIGINT requests a stop.
 
     `start_over` removes the content of the state; `say` is called with one line that describes the outcome, and
     `meanwhile` when the refits of the final snapshot run and after each but the last, with the kinds that still run.
-    `typed` is the command to repeat with more options if the input can be read in two ways; by default `run`.
+    `command` is the command to repeat with more options if the input can be read in two ways; by default `run`.
 
     Returns the seconds until the final snapshot was published, without its refits. Raises `BadSettings`,
     `connectors.UnusableSource`, `RunFailed`, `connectors.SourceFailed`, `StateInUse`, …
@@ -79,8 +67,8 @@ def run(
     directory = Path(settings.state)
     one_heap()
     compiles = _nothing_is_compiled()  # before the first line is read, by a kernel
-    inferred = prepare(settings, typed)
-    started = time.monotonic()
+    prepared = prepare(settings, command)
+    began_at = time.monotonic()
     requests = Requests()
     requests.reloads.append(OUTPUT.reopen)
     with _rare_gc(), ExitStack() as stack:
@@ -88,35 +76,38 @@ def run(
         stack.enter_context(OUTPUT.losses_to(context.metrics.log_lines_lost.inc))
         if compiles:
             context.log.info("compiling", note="once after an installation or an update; 15 to 20 s of a processor")
-        opened = open_run(settings, directory, context, stack, start_over, inferred)
-        stack.enter_context(requests.from_signals(lambda: _nothing_begun(opened)))
-        if inferred.line:
-            context.log.info(inferred.line)
-            for excluded in excluding(inferred.evidence):
-                context.log.info(f"{excluded.topic} excluded", by=excluded.choice, because=excluded.why)
-        began = before(opened)
-        with opened.service_manager.watching(context.heartbeat.wedged, lambda: _status(opened)), _logged(opened):
-            consume(opened, progress)
-            opened.service_manager.stopping()
-            seconds = time.monotonic() - started
-            refits = opened.publishing.refits
+        open_state = open_run(settings, directory, context, stack, start_over, prepared)
+        stack.enter_context(requests.from_signals(lambda: _nothing_begun(open_state)))
+        if prepared.line:
+            context.log.info(prepared.line)
+            for exclusion in excluding(prepared.evidence):
+                context.log.info(f"{exclusion.topic} excluded", by=exclusion.choice, because=exclusion.why)
+        counters_before = counters_of(open_state)
+        with (
+            open_state.service_manager.watching(context.heartbeat.wedged, lambda: _status(open_state)),
+            _log_start_and_end(open_state),
+        ):
+            consume(open_state, progress)
+            open_state.service_manager.stopping()
+            seconds = time.monotonic() - began_at
+            refits = open_state.publishing.refits
             refits.finish(progress, meanwhile)
-            opened.publishing.results.finish()
+            open_state.publishing.results.finish()
             if say:
-                counters = opened.learning.engine.counters
-                if counters["events"] > began.events and not DEADLY & counters["rejected"].keys():
-                    for each in examples(opened.settings):
-                        say(f"for example: {each}")
-                for each in cautions(opened):
-                    say(f"warning: {each}")
-                say(result_line(opened, began, refits.failed, findings_of(opened)))
+                counters = open_state.learning.engine.counters
+                if counters["events"] > counters_before.events and not DEADLY & counters["rejected"].keys():
+                    for text in examples(open_state.settings):
+                        say(f"for example: {text}")
+                for text in cautions(open_state):
+                    say(f"warning: {text}")
+                say(result_line(open_state, counters_before, refits.failed, findings_of(open_state)))
     return seconds
 
 
 def _nothing_begun(run: OpenRun) -> bool:
     """Whether a stop has nothing to save, and would only wait for the first block, for which code is compiled. Its
     records, which are not learned, then crashed nothing."""
-    if not run.context.heartbeat.compiling or run.publishing.publisher.changed():
+    if not run.context.heartbeat.compiling or run.publishing.publisher.has_changed():
         return False
     run.learning.in_flight.give_up()
     return True
@@ -148,9 +139,9 @@ def _rare_gc() -> Iterator[None]:
 
 
 @contextmanager
-def _logged(run: OpenRun) -> Iterator[None]:
+def _log_start_and_end(run: OpenRun) -> Iterator[None]:
     """Log the start and the end of a run, however it ends."""
-    began, before = time.monotonic(), _counts(run)
+    began, counts_before = time.monotonic(), _counts(run)
     run.context.log.info("run started", **_start(run))
     why = "stop requested"
     try:
@@ -160,9 +151,9 @@ def _logged(run: OpenRun) -> Iterator[None]:
         why = f"{type(error).__name__}: {error}"
         raise
     finally:
-        gained = {name: n - before[name] for name, n in _counts(run).items()}
+        increases = {name: n - counts_before[name] for name, n in _counts(run).items()}
         seconds = round(time.monotonic() - began, 1)
-        run.context.log.info("run ended", why=why, seconds=seconds, **gained, snapshot=run.learning.engine.sequence)
+        run.context.log.info("run ended", why=why, seconds=seconds, **increases, snapshot=run.learning.engine.sequence)
 
 
 def _counts(run: OpenRun) -> dict[str, int]:
@@ -183,7 +174,7 @@ def _start(run: OpenRun) -> dict[str, Any]:
         "snapshot": run.learning.engine.sequence,
         "sources": list(run.settings.source),
         "share": run.settings.input.shard,
-        "settings": _differing(plain_settings(run.settings), plain_settings(Settings())),
+        "settings": _non_default(plain_settings(run.settings), plain_settings(Settings())),
         "descriptors": "unlimited" if descriptors == resource.RLIM_INFINITY else descriptors,
         "free_memory_gb": round((available() or 0) / 1e9, 1),
         "cpus": len(os.sched_getaffinity(0)),
@@ -198,17 +189,17 @@ def _user() -> str:
         return str(os.getuid())
 
 
-def _differing(given: Mapping[str, Any], default: Mapping[str, Any], where: str = "") -> dict[str, Any]:
-    """The settings that differ from the defaults, by dotted key; `given` no longer holds any secrets.
+def _non_default(values: Mapping[str, Any], default: Mapping[str, Any], where: str = "") -> dict[str, Any]:
+    """The settings that differ from the defaults, by dotted key; `values` no longer holds any secrets.
 
-    >>> _differing({"follow": True, "snapshot": {"every": 5, "keep": 3}}, {"snapshot": {"every": 9, "keep": 3}})
+    >>> _non_default({"follow": True, "snapshot": {"every": 5, "keep": 3}}, {"snapshot": {"every": 9, "keep": 3}})
     {'follow': True, 'snapshot.every': 5}
     """
-    differing: dict[str, Any] = {}
-    for key, value in given.items():
-        dotted = f"{where}{key}"
+    non_default: dict[str, Any] = {}
+    for key, value in values.items():
+        key_path = f"{where}{key}"
         if isinstance(value, dict) and isinstance(default.get(key), dict):
-            differing |= _differing(value, default[key], f"{dotted}.")
-        elif value != default.get(key) and dotted not in _LOGGED_SEPARATELY:
-            differing[dotted] = value
-    return differing
+            non_default |= _non_default(value, default[key], f"{key_path}.")
+        elif value != default.get(key) and key_path not in _LOGGED_SEPARATELY:
+            non_default[key_path] = value
+    return non_default

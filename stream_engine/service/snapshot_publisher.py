@@ -1,4 +1,6 @@
-"""Takes snapshots of an engine when they are due, and publishes them from another thread."""
+"""Takes snapshots of an engine when they are due, and publishes them: copied between two records, then encoded, hashed
+and synced in another thread. One publication at a time, so the content of a snapshot never depends on the speed of the
+disk."""
 
 import time
 from collections.abc import Callable
@@ -17,7 +19,7 @@ from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 
 GROWTH = 1 / 4  # share of the last snapshot's comparisons: then all snapshots together cost five times the last
-LEAST_GROWTH = 10_000_000  # comparisons: a few seconds of work, which the interval covers
+MIN_GROWTH = 10_000_000  # comparisons: a few seconds of work, which the interval covers
 RETRY_SECONDS = 10.0  # between attempts to publish while the disk fails
 
 
@@ -44,7 +46,7 @@ def comparisons_until_next(every: int | None, n_accepted: int) -> int:
     >>> comparisons_until_next(None, 0), comparisons_until_next(None, 10**9), comparisons_until_next(10, 10**9)
     (10000000, 250000000, 10)
     """
-    return max(LEAST_GROWTH, int(GROWTH * n_accepted)) if every is None else every
+    return max(MIN_GROWTH, int(GROWTH * n_accepted)) if every is None else every
 
 
 class SnapshotPublisher:
@@ -69,7 +71,7 @@ class SnapshotPublisher:
         self._room.look()
         self._publishing: Future[Publication] | None = None
         self._retry_at = 0.0
-        self._taken = self._now()
+        self._last_mark = self._now()
         self.size = 0  # bytes of the last snapshot published by this run
         self.problem: Exception | None = None  # why the last snapshot was not published
 
@@ -81,20 +83,20 @@ class SnapshotPublisher:
     def _n_actions(self) -> int:
         return len(self._engine.history)
 
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         """Whether anything was read, or done to the state, since the last snapshot."""
-        return self._engine.positions != self._taken.positions or self._n_actions() != self._taken.n_actions
+        return self._engine.positions != self._last_mark.positions or self._n_actions() != self._last_mark.n_actions
 
-    def due(self, asked: str) -> str:
-        """Why a snapshot is due now, "" if none is: `asked` (the reason of a request), "comparisons" or "interval".
+    def due(self, requested: str) -> str:
+        """Why a snapshot is due now, "" if none is: `requested` (the reason of a request), "comparisons" or "interval".
         Nothing is due without a change since the last one; this is checked last, because it looks at every position."""
-        due, every, interval = asked, self._settings.every, self._settings.interval
-        enough = comparisons_until_next(every, self._taken.comparisons)
-        if not due and enough and self._engine.counters["comparisons"] - self._taken.comparisons >= enough:
-            due = "comparisons"
-        if not due and interval and time.monotonic() - self._taken.time >= interval:
-            due = "interval"
-        return due if due and self.changed() else ""
+        reason, every, interval = requested, self._settings.every, self._settings.interval
+        growth = comparisons_until_next(every, self._last_mark.comparisons)
+        if not reason and growth and self._engine.counters["comparisons"] - self._last_mark.comparisons >= growth:
+            reason = "comparisons"
+        if not reason and interval and time.monotonic() - self._last_mark.time >= interval:
+            reason = "interval"
+        return reason if reason and self.has_changed() else ""
 
     def may_try(self) -> bool:
         """False for a while after a publication failed."""
@@ -102,35 +104,35 @@ class SnapshotPublisher:
 
     def take(self, why: str) -> None:
         """Copy the state and start to publish it; the previous publication must have been collected."""
-        started = time.monotonic()
+        began = time.monotonic()
         try:
             self._room.look()
             self._dead_letters.flush(self._pool, self._engine.sinks, self._engine.counters["dead_letters"])
         except (SinkUnavailable, OSError) as error:
-            return self._failed(error)
+            return self._note_failure(error)
         while self._store.is_occupied(self._engine.sequence + 1):
             self._engine.sequence += 1
         with self._heartbeat.long("the copy of the state"):
-            counts, whole = self._engine.capture()
+            counts, make_snapshot = self._engine.capture()
             self._monitor.serve(counts)
-        self._taken = self._now()
-        self._metrics.pause_seconds.observe(time.monotonic() - started)
+        self._last_mark = self._now()
+        self._metrics.pause_seconds.observe(time.monotonic() - began)
         self._log.debug("snapshot", sequence=counts.sequence, why=why)
-        self._publishing = self._pool.submit(self._publish, whole, started)
+        self._publishing = self._pool.submit(self._publish, make_snapshot, began)
         return None
 
-    def _publish(self, whole: Callable[[], Snapshot], started: float) -> Publication:
-        snapshot, size = self._store.publish(whole())
+    def _publish(self, make_snapshot: Callable[[], Snapshot], began: float) -> Publication:
+        snapshot, size = self._store.publish(make_snapshot())
         self._store.prune(self._settings.keep, snapshot.sequence)
-        self._dead_letters.published(snapshot.counters["sinks"])
-        return Publication(snapshot, size, time.monotonic() - started)
+        self._dead_letters.after_publishing(snapshot.counters["sinks"])
+        return Publication(snapshot, size, time.monotonic() - began)
 
-    def _failed(self, error: Exception) -> None:
+    def _note_failure(self, error: Exception) -> None:
         self._metrics.snapshot_failures.inc()
         self._log.error(
             "snapshot not published; the previous one remains valid", problem=str(error), retry_seconds=RETRY_SECONDS
         )
-        self._taken = self._taken._replace(positions={})  # so that the next is due even if nothing more arrives
+        self._last_mark = self._last_mark._replace(positions={})  # so that the next is due even if nothing more arrives
         self._retry_at = time.monotonic() + RETRY_SECONDS
         self.problem = error
 
@@ -147,12 +149,12 @@ class SnapshotPublisher:
         """The publication that succeeded since the last call, if any; never waits."""
         if self._publishing is None or not self._publishing.done():
             return None
-        ended, self._publishing = self._publishing, None
-        error = ended.exception()
+        publication_future, self._publishing = self._publishing, None
+        error = publication_future.exception()
         if isinstance(error, OSError):
-            self._failed(error)
+            self._note_failure(error)
             return None
-        publication = ended.result()
+        publication = publication_future.result()
         self.problem = None
         self.size = publication.size
         self._metrics.snapshot_sequence.set(publication.snapshot.sequence)

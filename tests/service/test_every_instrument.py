@@ -251,9 +251,9 @@ def of_deeds(driven: Driven, folder: Path, monkeypatch) -> None:
 
 def of_a_run_that_goes_on(driven: Driven, folder: Path, monkeypatch) -> None:
     """Held and let go, without progress and with it, asked too much, its disk gone for a while."""
-    monkeypatch.setattr(live_page, "MOST_VIEWERS", 1)
+    monkeypatch.setattr(live_page, "MAX_VIEWERS", 1)
     monkeypatch.setattr(source_health, "STALL_SECONDS", 0)
-    monkeypatch.setattr(built_files, "MOST_BYTES", 1200)
+    monkeypatch.setattr(built_files, "MAX_FOLDER_BYTES", 1200)
     source, state, metrics = jsonl(folder / "l.jsonl", [TRIPLET] * 5), folder / "l", Metrics()
     monkeypatch.setenv("READERS", TOKEN)
     monkeypatch.setenv("ADMINS", ADMIN)
@@ -364,8 +364,8 @@ def of_a_run_that_goes_on(driven: Driven, folder: Path, monkeypatch) -> None:
 def of_a_crowd(driven: Driven, folder: Path, monkeypatch) -> None:
     """More connections than there are places, and than the process may open."""
     monkeypatch.setattr(listener, "IDLE_TIMEOUT", 1.0)
-    monkeypatch.setattr(live_page, "MOST_VIEWERS", 200)
-    monkeypatch.setattr(listener, "MOST_CONNECTIONS", 2)
+    monkeypatch.setattr(live_page, "MAX_VIEWERS", 200)
+    monkeypatch.setattr(listener, "MAX_CONNECTIONS", 2)
     with served(folder / "c") as world:
         with world.http.stream("GET", "/live") as one, world.http.stream("GET", "/live") as other:
             messages = [each.iter_bytes() for each in (one, other)]

@@ -26,7 +26,7 @@ def test_a_long_step_may_take_longer_and_not_for_ever(monkeypatch):
     beating = Heartbeat(0.0)
     with beating.long("the copy of the state"):
         assert beating.wedged() == ""
-        monkeypatch.setattr(heartbeat, "LONG", 0.0)
+        monkeypatch.setattr(heartbeat, "LONG_STEP_SECONDS", 0.0)
         assert "0" in until(beating.wedged)
     beating.warm = True
     with beating.block():

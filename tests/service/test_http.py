@@ -127,7 +127,7 @@ def test_a_signed_state_is_exported_with_its_key(tmp_path):
 
 
 def test_the_cache_is_bounded_and_forgets_what_is_old(tmp_path, monkeypatch):
-    monkeypatch.setattr(built_files, "MOST_BYTES", 40_000)
+    monkeypatch.setattr(built_files, "MAX_FOLDER_BYTES", 40_000)
     with served(tmp_path) as world:
         world.published = stored(tmp_path, 40).published()
         for what in ("adds3.npz", "triplet_counts.npz", "k1.npz", "objects.json"):
@@ -146,7 +146,7 @@ def test_the_cache_is_bounded_and_forgets_what_is_old(tmp_path, monkeypatch):
 
 
 def test_few_are_waited_for_and_sent_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(downloads, "MOST_DOWNLOADS", 2)
+    monkeypatch.setattr(downloads, "MAX_DOWNLOADS", 2)
     with served(tmp_path) as world:
         world.published = stored(tmp_path, 1200).published()
         slow = [world.connect(receive=4096) for _ in range(2)]

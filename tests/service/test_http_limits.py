@@ -22,7 +22,7 @@ ASK = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 def test_silent_connections_give_way_to_new_ones(tmp_path, monkeypatch):
-    monkeypatch.setattr(listener, "MOST_CONNECTIONS", 16)
+    monkeypatch.setattr(listener, "MAX_CONNECTIONS", 16)
     with served(tmp_path) as world:
         silent = [world.connect() for _ in range(60)]
         assert world.http.get("/healthz").status_code == 200
@@ -34,16 +34,16 @@ def test_silent_connections_give_way_to_new_ones(tmp_path, monkeypatch):
 
 
 def test_answers_being_sent_do_not_give_way_and_the_end_of_a_run_cuts_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(listener, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(listener, "MAX_CONNECTIONS", 3)
     with served(tmp_path) as world:
         world.published = stored(tmp_path, 1500).published()
         readers = [world.connect(receive=4096) for _ in range(3)]
         for each in readers:
             each.sendall(b"GET /export/adds3.csv HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert each.recv(12) == b"HTTP/1.1 200"
-        silent = [world.connect() for _ in range(2 * listener.RESERVE)]  # the reserve, twice
+        silent = [world.connect() for _ in range(2 * listener.RESERVED_CONNECTIONS)]  # the reserve, twice
         assert world.http.get("/healthz").status_code == 200 and world.http.get("/metrics").status_code == 503
-        assert closed_by_server(silent[0]) and world.refused("full") > 2 * listener.RESERVE
+        assert closed_by_server(silent[0]) and world.refused("full") > 2 * listener.RESERVED_CONNECTIONS
         assert world.refused("gave_way") == 0
         readers.pop().close()
         until(lambda: world.connections() == 2, what="the place of the reader that left")
@@ -101,7 +101,7 @@ def test_a_reader_that_does_not_read_is_cut_and_one_that_reads_slowly_is_not(tmp
 
 
 def test_bodies_that_do_not_come_give_way(tmp_path, monkeypatch):
-    monkeypatch.setattr(listener, "MOST_CONNECTIONS", 4)
+    monkeypatch.setattr(listener, "MAX_CONNECTIONS", 4)
     with served(tmp_path) as world:
         owing = [world.connect() for _ in range(12)]
         for each in owing:
@@ -114,7 +114,7 @@ def test_bodies_that_do_not_come_give_way(tmp_path, monkeypatch):
 
 
 def test_handshakes_have_few_places_and_those_that_said_hello_keep_them(tmp_path, certificate, monkeypatch):
-    monkeypatch.setattr(listener, "MOST_HANDSHAKES", 8)
+    monkeypatch.setattr(listener, "MAX_HANDSHAKES", 8)
     cert, key = certificate
     trusting = ssl.create_default_context(cafile=cert)
     hello = client_hello(trusting)

@@ -50,14 +50,14 @@ def test_a_full_disk_is_told_and_the_next_snapshot_is_due(tmp_path):
         world.context,
     )
     try:
-        assert not publisher.changed() and publisher.due("signal") == ""
+        assert not publisher.has_changed() and publisher.due("signal") == ""
         world.engine.learn_one(Triplet("a", "b", "c"))
         world.engine.positions = {"file": (1, 0)}
         assert publisher.due("signal") == "signal" and publisher.may_try()
         publisher.take("signal")
         publisher.wait()
         assert publisher.collect() is None and "No space left" in str(publisher.problem)
-        assert publisher.changed() and not publisher.may_try()
+        assert publisher.has_changed() and not publisher.may_try()
         (failure,) = world.said("retry_seconds")
         assert failure["retry_seconds"] > 0 and world.metrics.registry.get_sample_value(
             "stream_engine_snapshot_failures_total"
@@ -69,7 +69,7 @@ def test_a_full_disk_is_told_and_the_next_snapshot_is_due(tmp_path):
         assert publication.snapshot.sequence == 2
         assert publication.size > 0
         assert publisher.problem is None
-        assert not publisher.changed() and publisher.collect() is None
+        assert not publisher.has_changed() and publisher.collect() is None
         assert world.engine.sinks == {"file": 0}
     finally:
         publisher.close()
@@ -98,9 +98,9 @@ class ReadOnlyDisk(Disk):
 def test_dead_letters_that_cannot_be_removed_are_told(tmp_path):
     world = World(DeadLetterFile(tmp_path, disk=ReadOnlyDisk()))
     (tmp_path / segment_name(1)).touch()
-    world.dead_letters.published({"removed_before": 1})
+    world.dead_letters.after_publishing({"removed_before": 1})
     assert not world.log.said
-    world.dead_letters.published({"removed_before": 2})
+    world.dead_letters.after_publishing({"removed_before": 2})
     assert world.log.events("warning") and segment_name(1) in world.said("problem")[0]["problem"]
 
 

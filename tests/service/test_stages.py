@@ -25,7 +25,7 @@ from stream_engine.service.main_loop import consume
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
 from stream_engine.service.requests import Requests
-from stream_engine.service.stages import BLOCKS, DecodeStage, GuardStage
+from stream_engine.service.stages import MAX_BLOCKS, DecodeStage, GuardStage
 from stream_engine.state.store import Store
 from tests.support.event_worlds import stream
 from tests.support.process import dead, jsonl, until
@@ -231,13 +231,13 @@ def test_what_waits_between_the_stages_is_bounded():
             yield block
 
     line = b'{"anchor":"a","near":"b","far":"c"}\n'
-    ahead = DecodeStage(blocks, beside=True)
+    ahead = DecodeStage(blocks, in_thread=True)
     records = [Record(line, "f", i, i + 1) for i in range(10)]
     for record in records:
         ahead.give([record])
-    until(lambda: made == BLOCKS, what="blocks")
+    until(lambda: made == MAX_BLOCKS, what="blocks")
     time.sleep(0.05)
-    assert made == BLOCKS
+    assert made == MAX_BLOCKS
     taken = [ahead.take() for _ in range(20)]
     assert [block and block.records for block in taken] == [each for r in records for each in ([r], None)]
     ahead.give(records)

@@ -1,10 +1,5 @@
-"""Who may ask: the host that is asked for, the page that asks, the token, and headers that browsers obey; and what is
-refused, counted.
-
-The Host header is compared with what the listener is, so that a page elsewhere cannot read it through a name that was
-bound to our address (DNS rebinding). Starlette's `TrustedHostMiddleware` cannot say "any IP address", which a listener
-on all addresses needs: kubelets and Prometheus ask for the address of a pod. The probes need no token.
-"""
+"""Which requests are answered: those to this host, from no page of another site, with heads of limited size; and the
+headers of all answers."""
 
 import asyncio
 import contextlib
@@ -81,8 +76,9 @@ class RequestMiddleware:
     """The ASGI application `inner` for requests that name this server and that no other site has sent, its answers with
     `HEADERS`.
 
-    A body is taken before the answer, whoever did not want it: a client that reads the answer first would send its
-    next request on a connection that is about to close. Where it does not end in `REST` seconds, the answer says so.
+    A body is taken before the answer, whoever did not want it: a client that reads the answer first would send its next
+    request on a connection that is about to close. Where it does not end in `BODY_REST_SECONDS` seconds, the answer
+    says so.
     """
 
     def __init__(self, inner: ASGIApp, hosts: Hosts, refusals: Refusals, may_change: MayChange):
@@ -103,7 +99,7 @@ class RequestMiddleware:
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(REST):
+                    async with asyncio.timeout(BODY_REST_SECONDS):
                         while has_more:
                             await receive_some()
                 if has_more or scope["state"].get("reserved"):
@@ -111,13 +107,13 @@ class RequestMiddleware:
             await send(message)
 
         scope = origin_form(scope)
-        answer = self._refused(scope) or self._inner
+        answer = self._refusal(scope) or self._inner
         try:
             await answer(scope, receive_some, send_with_headers)
         except asyncio.CancelledError:  # only the end of the server cancels, after it has cut the connection
             return
 
-    def _refused(self, scope: Scope) -> ASGIApp | None:
+    def _refusal(self, scope: Scope) -> ASGIApp | None:
         """What is answered to a request that is refused, or None."""
         fields = (scope["raw_path"], scope["query_string"], *(part for field in scope["headers"] for part in field))
         if (size := sum(map(len, fields)) + 4 * len(scope["headers"])) > HEAD_BYTES:
@@ -140,4 +136,4 @@ class RequestMiddleware:
         return None
 
 
-REST = 1.0  # seconds that what is left of a body may take before an answer
+BODY_REST_SECONDS = 1.0  # seconds that what is left of a body may take before an answer

@@ -9,7 +9,7 @@ from structlog.typing import FilteringBoundLogger
 
 from stream_engine.input.settings import BadSettings
 
-RENEWAL_LOOK = 2.0  # seconds between looks for a renewed certificate
+RENEWAL_SECONDS = 2.0  # seconds between looks for a renewed certificate
 
 
 class Certificate:
@@ -17,9 +17,9 @@ class Certificate:
 
     def __init__(self, certificate: str, key: str | None):
         self._files = certificate, key
-        self._seen = self._status()
-        self._looked = time.monotonic()
-        self._failed: tuple[object, bool] | None = None  # files that cannot be used, and whether that was logged
+        self._loaded_status = self._status()
+        self._checked_at = time.monotonic()
+        self._failed_status: tuple[object, bool] | None = None  # files that cannot be used, and whether that was logged
         try:
             self.context = self._load()
         except OSError as error:  # ssl.SSLError among them
@@ -28,23 +28,23 @@ class Certificate:
                 "PEM files of a certificate and of its key"
             ) from None
 
-    def look(self, log: FilteringBoundLogger, now: float, soon: bool) -> None:
+    def renew_if_changed(self, log: FilteringBoundLogger, now: float, soon: bool) -> None:
         """Use what the files hold now, if they have changed. Where they do not fit together, or one is missing, because
         they are being replaced, the one in use stays."""
-        if now - self._looked < RENEWAL_LOOK and not soon:
+        if now - self._checked_at < RENEWAL_SECONDS and not soon:
             return
-        self._looked, status = now, self._status()
-        if status == self._seen and not soon:
+        self._checked_at, status = now, self._status()
+        if status == self._loaded_status and not soon:
             return
         try:
             self.context = self._load()
         except OSError as error:
-            if self._failed == (status, False):  # at the second look: in between, the other file may come
+            if self._failed_status == (status, False):  # at the second look: in between, the other file may come
                 problem = error.strerror or error
                 log.warning("the TLS files cannot be used; the former certificate stays", problem=problem)
-            self._failed = status, self._failed is not None and self._failed[0] == status
+            self._failed_status = status, self._failed_status is not None and self._failed_status[0] == status
             return
-        self._seen, self._failed = status, None
+        self._loaded_status, self._failed_status = status, None
         log.info("certificate loaded", file=self._files[0])
 
     def _load(self) -> ssl.SSLContext:

@@ -12,7 +12,7 @@ from stream_engine.service.http.make_export import RAW
 from stream_engine.service.http.refusals import Refusals
 from stream_engine.service.http.request_values import is_raw
 
-MOST_DOWNLOADS = 32  # of a route, being sent or waited for; beyond it 503
+MAX_DOWNLOADS = 32  # of a route, being sent or waited for; beyond it 503
 
 
 class Downloads:
@@ -20,19 +20,19 @@ class Downloads:
 
     def __init__(self, context: HttpContext, files: BuiltFiles, refusals: Refusals, name: str = ""):
         self._context, self._files, self._refusals = context, files, refusals
-        self._name, self._now = name, 0
+        self._name, self._n_running = name, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._now += 1
+        self._n_running += 1
         try:
             answer = await self._answer(self._name or scope["path_params"]["name"], Request(scope))
             await answer(scope, receive, send)
         finally:
-            self._now -= 1
+            self._n_running -= 1
 
     async def _answer(self, name: str, request: Request) -> Response:
-        if self._now > MOST_DOWNLOADS:
-            return later(NotNow(f"{MOST_DOWNLOADS} exports are being sent", "busy"), self._refusals)
+        if self._n_running > MAX_DOWNLOADS:
+            return later(NotNow(f"{MAX_DOWNLOADS} exports are being sent", "busy"), self._refusals)
         what, format = key = exports.export_of(name)
         if not what or what in exports.ON_REQUEST or format not in FORMATS:
             return PlainTextResponse(f"no such export: {name}\n", 404)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 MAX_MOMENTS = 240  # moments that are kept at most, at least half as many once the run is long
-FIRST = 2.0  # seconds between two moments at the start
+FIRST_SECONDS = 2.0  # seconds between two moments at the start
 SERIES = ("time", "events", "refused", "lag", "accuracy", "drifts")  # of each moment; events and refused are totals
 
 
@@ -13,7 +13,7 @@ class History:
     """The figures since the run began: a few hundred moments, whatever the run's length. When there are `MAX_MOMENTS`,
     every second one goes and the next come half as often. `figures()` gives those of now; `close` ends the thread."""
 
-    def __init__(self, figures: Callable[[], dict[str, Any]], every: float = FIRST):
+    def __init__(self, figures: Callable[[], dict[str, Any]], every: float = FIRST_SECONDS):
         self._figures, self._every = figures, every
         self._moments: list[tuple[Any, ...]] = []
         self._lock, self._end = threading.Lock(), threading.Event()

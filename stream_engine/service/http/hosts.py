@@ -22,10 +22,15 @@ def host_of(header: str) -> str:
 
 
 class Hosts:
-    """The names of one listener: those of its address, and those that the settings allow (`*.example.org`, `*`)."""
+    """The names of one listener: those of its address, and those that the settings allow (`*.example.org`, `*`).
 
-    def __init__(self, bound_to: str, allowed: Collection[str]):
-        self._allowed = {name.lower() for name in allowed}
+    The Host header is compared with them, so that a page elsewhere cannot read this server through a name that was
+    bound to its address (DNS rebinding). Starlette's `TrustedHostMiddleware` cannot say "any IP address", which a
+    listener on all addresses needs: kubelets and Prometheus ask for the address of a pod.
+    """
+
+    def __init__(self, bound_to: str, allowed_hosts: Collection[str]):
+        self._allowed_hosts = {name.lower() for name in allowed_hosts}
         self._any_address = ipaddress.ip_address(bound_to).is_unspecified
         self._names = {*_LOOPBACK, bound_to.lower(), socket.gethostname().lower()}
 
@@ -37,18 +42,20 @@ class Hosts:
             return False
         usual = {"http": ":80", "https": ":443"}[scheme]
         names_asked = (headers.get("host", ""), headers.get("x-forwarded-host", ""))
-        if authority.removesuffix(usual) in {each.strip().lower().removesuffix(usual) for each in names_asked if each}:
+        if authority.removesuffix(usual) in {name.strip().lower().removesuffix(usual) for name in names_asked if name}:
             return True
         return self._allows(host_of(authority))
 
     def _allows(self, host: str) -> bool:
         """Whether the settings name this host."""
-        return host in self._allowed or any(n.startswith("*.") and host.endswith(n[1:]) for n in self._allowed)
+        return host in self._allowed_hosts or any(
+            n.startswith("*.") and host.endswith(n[1:]) for n in self._allowed_hosts
+        )
 
     def include(self, header: str) -> bool:
         """Whether a Host header names this listener. An address cannot be rebound: one bound to all takes any."""
         host = host_of(header)
-        if host in self._names or "*" in self._allowed or self._allows(host):
+        if host in self._names or "*" in self._allowed_hosts or self._allows(host):
             return True
         return self._any_address and _is_address(host)
 

@@ -1,10 +1,4 @@
-"""Answers of the newest published fit while learning goes on: predictions, nearest objects, what to ask next.
-
-What an answer needs is made of what is published once, in a thread, and used until there is something newer, or nobody
-has asked for `IDLE` seconds. No model is fitted here, and no answer waits for the stream.
-
-What to ask next, over HTTP: questions lie ready, and more are chosen in a thread before they run out.
-"""
+"""Answers of the newest published fit while learning goes on: predictions, nearest objects, questions to ask next."""
 
 import asyncio
 import time
@@ -32,20 +26,27 @@ from stream_engine.service.http.refusals import Refusals
 from stream_engine.service.http.request_values import BadBody, body_of
 from stream_engine.state.published import Published
 
-MOST_BODY = 1 << 20  # bytes
-MOST_AT_ONCE = 64  # bodies that are being read; beyond it 503
+MAX_BODY_BYTES = 1 << 20  # bytes
+MAX_BODIES = 64  # bodies that are being read; beyond it 503
 IDLE = 60.0  # seconds without a request, after which nothing is kept ready
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 _encode = msgspec.json.Encoder().encode
 
 
 class LiveAnswers:
-    """The routes."""
+    """The routes /predict, /nearest and /ask.
+
+    What an answer needs is computed once from what is published, in a thread, and used until there is something newer,
+    or no request comes for `IDLE` seconds. No model is fitted here, and no answer waits for the stream.
+    """
 
     def __init__(self, context: HttpContext, refusals: Refusals):
         self._published, self._refusals = context.published, refusals
         self._ready: dict[tuple[Any, ...], asyncio.Future[Any]] = {}
-        self._of, self._used = "", 0.0  # the fingerprint of what they were made of; when they were asked for
+        self._fingerprint, self._last_used = (
+            "",
+            0.0,
+        )  # the fingerprint of what they were made of; when they were asked for
         self._dropping: asyncio.TimerHandle | None = None
         self._reading = 0
         self._questions = LiveQuestions()
@@ -59,49 +60,49 @@ class LiveAnswers:
         ]
 
     async def _predict(self, request: Request) -> Response:
-        if self._reading >= MOST_AT_ONCE:
-            return later(NotNow(f"{MOST_AT_ONCE} predictions are being read", "busy"), self._refusals)
+        if self._reading >= MAX_BODIES:
+            return later(NotNow(f"{MAX_BODIES} predictions are being read", "busy"), self._refusals)
         self._reading += 1
         try:
-            posted = await _posted(request, Questions)
+            body = await _body_of(request, Questions)
         finally:
             self._reading -= 1
-        names = _names(posted)
-        sequence, answering = await self._made(_answering, posted.model)
+        names = _names(body)
+        sequence, answering = await self._result_of(_answering, body.model)
         answers = answering.answers(names)
-        each = zip(answers.p.tolist(), answers.by.tolist())
-        predictions = [{"p": None if p != p else p, "model": by} for p, by in each]
+        pairs = zip(answers.p.tolist(), answers.by.tolist())
+        predictions = [{"p": None if p != p else p, "model": by} for p, by in pairs]
         return _json({"snapshot": sequence, "model": answering.name, "predictions": predictions})
 
     async def _nearest(self, request: Request) -> Response:
-        query = _queried(request, NearestQuery)
-        sequence, nearest = await self._made(_nearest)
+        query = _query_of(request, NearestQuery)
+        sequence, nearest = await self._result_of(_nearest)
         return _json({"snapshot": sequence, "object": query.object, "nearest": nearest(query.object, query.k)})
 
     async def _ask(self, request: Request) -> Response:
         if request.headers.get("sec-fetch-site") == "cross-site":  # a page elsewhere could use all questions up
             raise HTTPException(403, "questions are not for pages of other sites\n")
-        query = _queried(request, AskQuery)
-        sequence, (known, answered) = await self._made(_known)
-        questions = await self._questions.hand_out(known, sequence, answered, query.n, query.participant)
+        query = _query_of(request, AskQuery)
+        sequence, (knowledge, answered_by) = await self._result_of(_knowledge)
+        questions = await self._questions.hand_out(knowledge, sequence, answered_by, query.n, query.participant)
         return _json({"snapshot": self._questions.sequence, "questions": questions})
 
-    async def _made(self, make: Callable[..., Any], *of: str) -> tuple[int, Any]:
+    async def _result_of(self, make: Callable[..., Any], *arguments: str) -> tuple[int, Any]:
         """The number of a snapshot and what is made of it, of the newest that is published; 404 where it cannot be
         made."""
-        published = self._published()
-        if published is None:
+        newest = self._published()
+        if newest is None:
             raise HTTPException(404, "nothing is published yet\n")
-        self._used = time.monotonic()
+        self._last_used = time.monotonic()
         if self._dropping is None:
             self._dropping = asyncio.get_running_loop().call_later(IDLE, self._drop)
-        if (mark := fingerprint(published)) != self._of:
-            self._of, self._ready = mark, {}
-        key = (make, *of)
+        if (mark := fingerprint(newest)) != self._fingerprint:
+            self._fingerprint, self._ready = mark, {}
+        key = (make, *arguments)
         making = self._ready.get(key)
         if making is None:
-            making = self._ready[key] = asyncio.ensure_future(run_in_threadpool(make, published, *of))
-            making.add_done_callback(lambda done: done.cancelled() or done.exception())  # told to those who wait
+            making = self._ready[key] = asyncio.ensure_future(run_in_threadpool(make, newest, *arguments))
+            making.add_done_callback(lambda future: future.cancelled() or future.exception())  # told to those who wait
         try:
             return await asyncio.shield(making)
         except Exception as error:
@@ -112,14 +113,14 @@ class LiveAnswers:
 
     def _drop(self) -> None:
         """Let go of what nobody asks for, which may hold the counts of an old snapshot."""
-        seconds = self._used + IDLE - time.monotonic()
+        seconds = self._last_used + IDLE - time.monotonic()
         if seconds > 0 or not self._questions.clear():
             self._dropping = asyncio.get_running_loop().call_later(max(seconds, 1.0), self._drop)
         else:
-            self._dropping, self._of, self._ready = None, "", {}
+            self._dropping, self._fingerprint, self._ready = None, "", {}
 
 
-def _queried(request: Request, kind: type[Struct]) -> Struct:
+def _query_of(request: Request, kind: type[Struct]) -> Struct:
     """The query of a request; 400 for one that says something else."""
     try:
         return msgspec.convert(dict(request.query_params), kind, strict=False)
@@ -127,12 +128,12 @@ def _queried(request: Request, kind: type[Struct]) -> Struct:
         raise HTTPException(400, f"query: {error}\n") from None
 
 
-async def _posted(request: Request, kind: type[Struct]) -> Struct:
+async def _body_of(request: Request, kind: type[Struct]) -> Struct:
     """The JSON of a body; 415, 413, 408 or 400 where there is none."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise HTTPException(415, "Content-Type: expected application/json\n")
     try:
-        return msgspec.json.decode(await body_of(request, MOST_BODY), type=kind)
+        return msgspec.json.decode(await body_of(request, MAX_BODY_BYTES), type=kind)
     except BadBody as error:
         raise HTTPException(error.status, f"{error}\n") from None
     except (ValueError, RecursionError) as error:  # msgspec.DecodeError among them
@@ -157,9 +158,6 @@ def _json(contents: Any) -> Response:
     return Response(_encode(contents), media_type="application/json")
 
 
-# ---- what is made of what is published, with the number of the snapshot that it rests on
-
-
 def _answering(published: Published, name: str) -> tuple[int, Any]:
     """A model that was fitted. Raises `NoModel`: counts alone would have to be calibrated first, which takes long."""
     from stream_engine.evaluation.answering import Answering  # it loads scipy
@@ -170,8 +168,8 @@ def _answering(published: Published, name: str) -> tuple[int, Any]:
             "predict` also predicts by counts"
         )
     answering = Answering(published, name or None)
-    fitted = published.artifacts.get(answering.name, published.snapshot)
-    return fitted.sequence, answering
+    rests_on = published.artifacts.get(answering.name, published.snapshot)
+    return rests_on.sequence, answering
 
 
 def _nearest(published: Published) -> tuple[int, Callable[[str, int], list[dict[str, Any]]]]:
@@ -184,21 +182,21 @@ def _nearest(published: Published) -> tuple[int, Callable[[str, int], list[dict[
     places = of_embedding(published, len(names))
     if places is None:
         raise NoModel("no embedding is fitted yet")
-    placed = np.flatnonzero(np.isfinite(places.points).all(axis=1))
-    points, names = places.points[placed], tuple(names[i] for i in placed.tolist())
+    placed_ids = np.flatnonzero(np.isfinite(places.points).all(axis=1))
+    points, names = places.points[placed_ids], tuple(names[i] for i in placed_ids.tolist())
     tree, number = KDTree(points), {name: i for i, name in enumerate(names)}
 
     def nearest(name: str, k: int) -> list[dict[str, Any]]:
-        if (mine := number.get(name)) is None:
+        if (own_number := number.get(name)) is None:
             raise HTTPException(404, f"object: got {name[:100]!r}, which the embedding does not know\n")
-        distances, at = map(np.atleast_1d, tree.query(points[mine], min(k + 1, len(names))))
-        each = zip(at.tolist(), distances.tolist())
-        return [{"object": names[i], "distance": distance} for i, distance in each if i != mine][:k]
+        distances, numbers = map(np.atleast_1d, tree.query(points[own_number], min(k + 1, len(names))))
+        pairs = zip(numbers.tolist(), distances.tolist())
+        return [{"object": names[i], "distance": distance} for i, distance in pairs if i != own_number][:k]
 
     return published.artifacts["embedding"].sequence, nearest
 
 
-def _known(published: Published) -> tuple[int, tuple[Knowledge, Callable[[str], np.ndarray]]]:
+def _knowledge(published: Published) -> tuple[int, tuple[Knowledge, Callable[[str], np.ndarray]]]:
     """What is known when a question is chosen, and which questions a participant has answered."""
     evidence = known_from(published.snapshot, published.artifacts.get("embedding"))
     return published.snapshot.sequence, (evidence, partial(answered_by, published.snapshot))

@@ -9,7 +9,7 @@ from stream_engine.service.context import HttpContext
 from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
 
-_READ = (  # families, by the names of their samples
+_FAMILIES = (  # families, by the names of their samples
     "events_total",
     "comparisons_total",
     "rejected_total",
@@ -24,10 +24,10 @@ _READ = (  # families, by the names of their samples
     "stalled",
 )
 _PREFIX = "stream_engine_"
-_SMOOTH = 0.3  # of a second's rate in the rate that is shown
-BEHIND = 60.0  # seconds of reading at the present rate, above which a run is called behind
+_SMOOTHING = 0.3  # of a second's rate in the rate that is shown
+BEHIND_SECONDS = 60.0  # seconds of reading at the present rate, above which a run is called behind
 MIN_TESTED = 50  # predictions that were tested, below which no accuracy is shown
-REFUSING = 0.05  # of the recent events, above which the page warns
+REJECTING_SHARE = 0.05  # of the recent events, above which the page warns
 
 
 class LiveMetrics:
@@ -35,76 +35,81 @@ class LiveMetrics:
 
     def __init__(self, context: HttpContext, objects: bool = False):
         self._context, self._objects = context, objects
-        self._before: tuple[float, float, float] | None = None  # time, events, refused
-        self._rate = self._refusing = 0.0
-        self._came = time.monotonic()  # when the newest event was seen
+        self._last_totals: tuple[float, float, float] | None = None  # time, events, refused
+        self._rate = self._rejected_share = 0.0
+        self._last_event = time.monotonic()  # when the newest event was seen
 
     def now(self) -> dict[str, Any]:
         """The figures as JSON takes them: None where nothing is known."""
-        samples, newest, before = self._samples(), self._context.published(), self._context.metrics.restored
-        events, refused = _sum(samples, "events_total"), _sum(samples, "rejected_total")
-        self._follow(time.monotonic(), events, refused)
+        samples, newest, at_start = self._samples(), self._context.published(), self._context.metrics.at_start
+        events, rejected = _sum(samples, "events_total"), _sum(samples, "rejected_total")
+        self._follow(time.monotonic(), events, rejected)
         lags = [value for _, value in samples.get("lag_records", ())]
         lag = sum(lags) if lags and not any(map(math.isnan, lags)) else None
         ready = not self._context.ready()
         if not ready and not lag:
             lag = None  # what came meanwhile is not known
         published = _sum(samples, "snapshot_published_timestamp_seconds")
-        behind = bool(_sum(samples, "stalled")) or (lag or 0) > BEHIND * max(self._rate, 1.0)
-        failed = self._context.failed_refits()
+        is_behind = bool(_sum(samples, "stalled")) or (lag or 0) > BEHIND_SECONDS * max(self._rate, 1.0)
+        failed_refits = self._context.failed_refits()
         return {
             "time": round(time.time(), 1),
-            "events": int(events) + before.get("events", 0),
+            "events": int(events) + at_start.get("events", 0),
             "rate": round(self._rate, 1),
-            "comparisons": int(_sum(samples, "comparisons_total")) + before.get("comparisons", 0),
-            "refused": int(refused) + before.get("rejected", 0),
-            "refusing": self._refusing > REFUSING,
+            "comparisons": int(_sum(samples, "comparisons_total")) + at_start.get("comparisons", 0),
+            "refused": int(rejected) + at_start.get("rejected", 0),
+            "refusing": self._rejected_share > REJECTING_SHARE,
             "objects_shown": self._objects,
             "lag": None if lag is None else int(lag),
             "ready": ready,
-            "behind": behind,
+            "behind": is_behind,
             "objects": int(_sum(samples, "objects")) or (len(newest.snapshot.objects) if newest else 0),
             "snapshot": newest.snapshot.sequence if newest else 0,
             "age": max(time.time() - published, 0.0) if published else None,
             **_accuracy(samples, self._context.progressive(), newest),
-            "quiet": round(time.monotonic() - self._came, 1),
+            "quiet": round(time.monotonic() - self._last_event, 1),
             "refits": [_refit(samples, kind) for kind in sorted(self._context.running_refits())],
-            "failed": sorted(failed),
+            "failed": sorted(failed_refits),
             "drifts": int(_sum(samples, "drifts_total")),
-            "wrong": [*self._wrong(behind, lag), *(_failed(kind, failed[kind]) for kind in sorted(failed))],
+            "wrong": [
+                *self._problems(is_behind, lag),
+                *(_failure_in_words(kind, failed_refits[kind]) for kind in sorted(failed_refits)),
+            ],
         }
 
-    def _wrong(self, behind: bool, lag: float | None) -> list[str]:
+    def _problems(self, is_behind: bool, lag: float | None) -> list[str]:
         """What a person should see to now, a sentence each."""
         problems = []
         if why := self._context.ready():
             problems.append(f"{why[:1].upper()}{why[1:]}.")
-        if behind and lag:
+        if is_behind and lag:
             problems.append(f"Behind: {_unread(lag, self._rate)}.")
-        elif behind:
+        elif is_behind:
             problems.append("Nothing was read for a while, though there is something to keep.")
-        if self._refusing > REFUSING:
+        if self._rejected_share > REJECTING_SHARE:
             problems.append(
-                f"{100 * self._refusing:.0f} % of the recent events were rejected; the reasons: stream-engine "
+                f"{100 * self._rejected_share:.0f} % of the recent events were rejected; the reasons: stream-engine "
                 "dead-letters list."
             )
         return problems
 
-    def _follow(self, now: float, events: float, refused: float) -> None:
+    def _follow(self, now: float, events: float, n_rejected: float) -> None:
         """Update the recent rate and the recent share of rejected events."""
-        if self._before is not None and now > self._before[0]:
-            accepted, out = events - self._before[1], refused - self._before[2]
-            rate = accepted / (now - self._before[0])
-            self._rate += _SMOOTH * (rate - self._rate) if self._rate else rate
-            if accepted + out > 0:
-                self._came = now
-                self._refusing += _SMOOTH * (out / (accepted + out) - self._refusing)
-        self._before = now, events, refused
+        if self._last_totals is not None and now > self._last_totals[0]:
+            new_accepted, new_rejected = events - self._last_totals[1], n_rejected - self._last_totals[2]
+            rate = new_accepted / (now - self._last_totals[0])
+            self._rate += _SMOOTHING * (rate - self._rate) if self._rate else rate
+            if new_accepted + new_rejected > 0:
+                self._last_event = now
+                self._rejected_share += _SMOOTHING * (
+                    new_rejected / (new_accepted + new_rejected) - self._rejected_share
+                )
+        self._last_totals = now, events, n_rejected
 
     def _samples(self) -> dict[str, list[tuple[dict[str, str], float]]]:
         """What is read, by name without prefix: labels and value of each series."""
         samples: dict[str, list[tuple[dict[str, str], float]]] = {}
-        names = [_PREFIX + name for name in _READ]
+        names = [_PREFIX + name for name in _FAMILIES]
         for family in self._context.metrics.registry.restricted_registry(names).collect():
             for sample in family.samples:
                 samples.setdefault(sample.name.removeprefix(_PREFIX), []).append((sample.labels, sample.value))
@@ -126,9 +131,9 @@ def _unread(lag: float, rate: float) -> str:
     return f"{lag:,.0f} unread, {max(1, round(lag / rate / 60)):,} minutes at the present rate"
 
 
-def _failed(kind: str, why: str) -> str:
+def _failure_in_words(kind: str, why: str) -> str:
     """
-    >>> _failed("classify", "classify: no object has a label")
+    >>> _failure_in_words("classify", "classify: no object has a label")
     'The refit classify failed, and what it made before stays: no object has a label.'
     """
     first = next(iter(why.removeprefix(f"{kind}: ").strip().splitlines()), "see the log")
@@ -144,7 +149,7 @@ def _accuracy(
     recent = [
         value
         for labels, value in samples.get("progressive_accuracy", ())
-        if labels["kind"] == "all" and labels["window"] == "current" and _tested(progressive, labels) >= MIN_TESTED
+        if labels["kind"] == "all" and labels["window"] == "current" and _n_tested(progressive, labels) >= MIN_TESTED
     ]
     if recent:
         return {"accuracy": max(recent), "accuracy_of": "since"}
@@ -153,7 +158,7 @@ def _accuracy(
     return {"accuracy": held_out, "accuracy_of": None if held_out is None else "held_out"}
 
 
-def _tested(progressive: Mapping[str, Any], labels: Mapping[str, str]) -> float:
+def _n_tested(progressive: Mapping[str, Any], labels: Mapping[str, str]) -> float:
     """How many answers a share is of."""
     kinds = progressive.get("predictors", {}).get(labels["predictor"], {})
     return kinds.get("all", {}).get("current", {}).get("tested", math.inf)

@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from stream_engine.report.object_files import BadObjects, ObjectListing, small_jpeg
 
-KEPT = 2000  # small pictures in memory, of some 5 KB each
+MAX_SMALL_PICTURES = 2000  # small pictures in memory, of some 5 KB each
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -20,21 +20,27 @@ _HEADERS = {
 
 
 class ObjectPictures:
-    """The routes; `listed` is what there is, None where the run was told of no objects."""
+    """The routes; `listing` has the objects, None if the run has none. /object without a name lists those with a
+    picture.
 
-    def __init__(self, listed: ObjectListing | None):
-        self._listed = listed
+    Only what the folder or the table listed at the start is served, looked up by the object's name: no part of a
+    request is ever a path. A picture is opened as one of `KINDS`, made small and sent as a JPEG, whatever the file is
+    called, so that nothing in it can be anything else to a browser.
+    """
+
+    def __init__(self, listing: ObjectListing | None):
+        self._listing = listing
         self._small: OrderedDict[Path, bytes] = OrderedDict()  # the last used at the end
-        self._one = asyncio.Lock()  # one picture is made at a time: they cost the engine's process
+        self._lock = asyncio.Lock()  # one picture is made at a time: they cost the engine's process
 
     def routes(self) -> list[Route]:
         """What an application serves; nothing where no objects were listed."""
-        if self._listed is None:
+        if self._listing is None:
             return []
         return [Route("/object", self._about), Route("/object/picture", self._picture)]
 
     async def _about(self, request: Request) -> Response:
-        listing = self._listed or ObjectListing({}, {})
+        listing = self._listing or ObjectListing({}, {})
         name = request.query_params.get("name")
         if name is None:
             return JSONResponse({"pictures": list(listing.pictures)}, headers=_HEADERS)
@@ -42,10 +48,10 @@ class ObjectPictures:
         return JSONResponse(about, headers=_HEADERS)
 
     async def _picture(self, request: Request) -> Response:
-        path = self._listed and self._listed.pictures.get(request.query_params.get("name", ""))
+        path = self._listing and self._listing.pictures.get(request.query_params.get("name", ""))
         if not path:
             return PlainTextResponse("no picture of such an object\n", 404, _HEADERS)
-        async with self._one:
+        async with self._lock:
             content = self._small.pop(path, None)
             if content is None:
                 try:
@@ -53,6 +59,6 @@ class ObjectPictures:
                 except BadObjects as error:
                     return PlainTextResponse(f"{error}\n", 404, _HEADERS)
             self._small[path] = content
-            if len(self._small) > KEPT:
+            if len(self._small) > MAX_SMALL_PICTURES:
                 self._small.popitem(last=False)
         return Response(content, headers=_HEADERS, media_type="image/jpeg")

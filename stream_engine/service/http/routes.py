@@ -1,16 +1,5 @@
-"""What a run serves: probes, metrics, exports, live answers, the live page, the manual; and with `http.admin_token`
-what can be asked of it. `paths` declares each of these paths.
-
-/object and /object/picture: the picture and the text of one object, for the live page; /object without
-a name says which objects have a picture.
-
-What is served is what the folder or the table listed at the start, looked up by the object's name: no part of a request
-is ever a path. A picture is opened as one of `KINDS`, made small and sent as a JPEG, whatever the file is called, so
-that nothing in it can be anything else to a browser.
-
-POST /admin/{snapshot,pause,resume,refit,log-level} leave a request, which the loop acts on between two records; the
-answer says what was asked for.
-"""
+"""The application of a run: probes, metrics, exports, live answers, the live page, the manual, and with
+`http.admin_token` /admin. `paths` declares each of these paths."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -83,7 +72,7 @@ def _readable(context: HttpContext, settings: HttpSettings, refusals: Refusals, 
 
     files = BuiltFiles(context)
     stack.callback(files.close)
-    pictures = _listed_objects(settings.objects)
+    pictures = _object_listing(settings.objects)
     history = History(LiveMetrics(context, pictures is not None).now)
     stack.callback(history.close)
     page = LivePage(context, files, LiveMetrics(context, pictures is not None), history, refusals, settings)
@@ -108,7 +97,7 @@ def _yes_or_why(why: str, yes: str) -> Response:
     return PlainTextResponse(f"{why}\n", 503) if why else PlainTextResponse(f"{yes}\n")
 
 
-def _listed_objects(path: str | None) -> ObjectListing | None:
+def _object_listing(path: str | None) -> ObjectListing | None:
     """The pictures and texts that `http.objects` names. Raises `BadSettings`."""
     try:
         return None if path is None else read_listing(Path(path))

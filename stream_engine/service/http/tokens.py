@@ -29,9 +29,9 @@ def shown_token(headers: Headers) -> bytes:
     return b""
 
 
-def right_token(got: bytes, token: str) -> bool:
+def right_token(value: bytes, token: str) -> bool:
     """Whether it is the token; takes as long for a wrong one as for the right one."""
-    return hmac.compare_digest(got, token.encode())
+    return hmac.compare_digest(value, token.encode())
 
 
 class TokenMiddleware:
@@ -44,8 +44,8 @@ class TokenMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer = self._inner
         if self._tokens and scope["path"] not in PROBES:
-            got = shown_token(Headers(scope=scope))
-            if not any(right_token(got, token) for token in self._tokens):
+            shown = shown_token(Headers(scope=scope))
+            if not any(right_token(shown, token) for token in self._tokens):
                 self._refusals.tell("token", client=scope["client"] and scope["client"][0])
                 ask = {"WWW-Authenticate": 'Bearer realm="stream-engine", Basic realm="stream-engine"'}
                 answer = PlainTextResponse("a token is needed: Authorization: Bearer TOKEN\n", 401, ask)

@@ -1,12 +1,4 @@
-"""A state recounted from its sources, from their beginning up to its positions, and what differs.
-
-The order is always the same: the file of labels; then source by source as they are named, files in the order of their
-names, the partitions of a topic by number. Offsets that a state was moved over (`seek`, offsets lost) are excluded, and
-those that it was moved back to are counted twice.
-
-A compacted topic lacks messages that the state has counted, and a time that was in the future when it was read may be
-in the past by now. Then the state cannot equal the recount, but what is in the sources must be in the state.
-"""
+"""A state recounted from its sources, from their beginning up to its positions, and what differs."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -20,7 +12,7 @@ from stream_engine.counts import Forgetting
 from stream_engine.counts.worker_votes import WorkerVotes, holds_nobody
 from stream_engine.input.settings import Settings
 from stream_engine.order.stored_states import always_first
-from stream_engine.service.repair.reading_again import MOVES, _ReadAgain
+from stream_engine.service.repair.reading_again import MOVES, SourceReader
 from stream_engine.service.repair.recount_differences import differences, excess
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot, encode
@@ -51,17 +43,19 @@ def recount(settings: Settings, snapshot: Snapshot, starts: Mapping[str, int] = 
     if not at its beginning. Raises `UnusableSource`, `SourceFailed`."""
     history = list(snapshot.counters.get("history", ()))
     accumulators = tuple(snapshot.settings["accumulators"])  # some need to know who answered
-    again = _ReadAgain(structs.replace(settings, follow=False, accumulators=accumulators), snapshot, history, starts)
+    reader = SourceReader(structs.replace(settings, follow=False, accumulators=accumulators), snapshot, history, starts)
     engine = empty_like(snapshot)
-    for block in again.blocks():
+    for block in reader.blocks():
         engine.learn(block.decoded, block.positions(), block.counts().total())
     one_order = len([name for name in snapshot.positions if not name.startswith("labels:")]) <= 1
     one_order &= always_first(snapshot.settings["guard"], history)
-    limits = tuple(_limits(settings, snapshot, engine, again.missing)) if not again.problems else ()
+    limits = tuple(_limits(settings, snapshot, engine, reader.missing)) if not reader.problems else ()
     differing = list(excess(snapshot, engine) if limits else differences(snapshot, engine, one_order))
-    same = one_order and not differing and not again.problems and _equal_bytes(snapshot, engine)
+    same_bytes = one_order and not differing and not reader.problems and _equal_bytes(snapshot, engine)
     manual_changes = [f"{change['did']} ({change['time']})" for change in history if change["did"] not in MOVES]
-    return Recount(again.problems, differing, one_order, same, engine.counters["records"], manual_changes, limits)
+    return Recount(
+        reader.problems, differing, one_order, same_bytes, engine.counters["records"], manual_changes, limits
+    )
 
 
 def empty_like(snapshot: Snapshot) -> Engine:
@@ -75,36 +69,34 @@ def empty_like(snapshot: Snapshot) -> Engine:
     return engine
 
 
-# ---- reading again
-
-
-# ---- comparing
-
-
+# A compacted topic lacks messages that the state has counted, and a time that was in the future when it was read may be
+# in the past by now. Then the state cannot equal the recount, but what is in the sources must be in the state.
 def _limits(settings: Settings, snapshot: Snapshot, recounted: Engine, missing: Mapping[str, int]) -> Iterator[str]:
     """Why the sources cannot give the same state any more, one line each."""
-    ours, theirs = snapshot.counters, recounted.counters
-    fewer = ours["records"] - theirs["records"]
+    stored, recounted_counters = snapshot.counters, recounted.counters
+    fewer = stored["records"] - recounted_counters["records"]
     if 0 < fewer <= sum(missing.values()):
-        topics = {parse_address(rest).topic: rest for uri in settings.source for _, rest in [split_uri(uri)]}
+        topics = {parse_address(address).topic: address for uri in settings.source for _, address in [split_uri(uri)]}
         compacted = [
             topic for topic, n in missing.items() if n and "compact" in cleanup_policy(topics[topic], settings.kafka)
         ]
         if compacted:
-            counted = f"{ours['records']:,} records that the state has counted"
-            yield f"{', '.join(compacted)}: compacted; the broker has removed {fewer:,} of {counted}"
-    late = ours["rejected"].get("bad_time", 0) - theirs["rejected"].get("bad_time", 0)
-    if late > 0 and not fewer:
+            counted_records = f"{stored['records']:,} records that the state has counted"
+            yield f"{', '.join(compacted)}: compacted; the broker has removed {fewer:,} of {counted_records}"
+    n_late = stored["rejected"].get("bad_time", 0) - recounted_counters["rejected"].get("bad_time", 0)
+    if n_late > 0 and not fewer:
         yield (
-            f"{late:,} events were rejected because their time was too far in the future (bad_time) when they were "
+            f"{n_late:,} events were rejected because their time was too far in the future (bad_time) when they were "
             "read; read now, it is not"
         )
 
 
 def _equal_bytes(snapshot: Snapshot, recounted: Engine) -> bool:
     """Whether the recounted state, with what no source can tell taken from the snapshot, has the same bytes."""
-    again = recounted.snapshot()
-    counters = {name: value for name, value in again.counters.items() if name not in NOT_OF_SOURCES}
+    recounted_snapshot = recounted.snapshot()
+    counters = {name: value for name, value in recounted_snapshot.counters.items() if name not in NOT_OF_SOURCES}
     counters |= {name: snapshot.counters[name] for name in NOT_OF_SOURCES if name in snapshot.counters}
-    again = again._replace(sequence=snapshot.sequence, counters=counters, positions=snapshot.positions)
-    return encode(again)[1].digest == snapshot.digest
+    recounted_snapshot = recounted_snapshot._replace(
+        sequence=snapshot.sequence, counters=counters, positions=snapshot.positions
+    )
+    return encode(recounted_snapshot)[1].digest == snapshot.digest
