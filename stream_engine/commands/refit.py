@@ -23,7 +23,7 @@ from stream_engine.commands import snapshot_option, state_option
 from stream_engine.commands.input_options import apply_exclusion, exclusion_options
 from stream_engine.commands.inspect import aligned, short
 from stream_engine.data import available_memory
-from stream_engine.data.logs import Bars
+from stream_engine.data.progress_bars import Bars
 from stream_engine.input.settings import BadSettings
 from stream_engine.input.settings import loading as configuration
 from stream_engine.input.settings.loading import set_value, toml_value

@@ -20,7 +20,7 @@ from connectors.files.dead_letters import (
 from connectors.files.readers import LineNumbers, place
 from connectors.files.readers import partition_of as partition_of_file
 from connectors.kafka.client import parse_address, partition_of
-from stream_engine.data.logs import RateLimit
+from stream_engine.data.rate_limit import RateLimit
 from stream_engine.input.decoding import Block
 from stream_engine.input.record_units import unit_of
 from stream_engine.input.settings import Settings

@@ -4,7 +4,7 @@ requested."""
 import time
 
 from connectors import Source, SourceFailed
-from stream_engine.data.logs import Bars
+from stream_engine.data.progress_bars import Bars
 from stream_engine.formats.options import UnusableOptions
 from stream_engine.input.sources import block_bytes
 from stream_engine.service.context import RunFailed
@@ -136,7 +136,7 @@ def _learn_down_to(run: OpenRun, polls: int, progress: Bars | None, join: bool =
                 run.learning.join()
         heartbeat.warm = True
         if progress:
-            progress.taken(run.learning.engine.counters["comparisons"])
+            progress.show_comparisons(run.learning.engine.counters["comparisons"])
         if not in_record:
             run.publishing.between_records()
     if join:

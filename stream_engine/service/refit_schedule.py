@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from stream_engine.data.logs import Bars
+from stream_engine.data.progress_bars import Bars
 from stream_engine.input.settings import RefitSettings
 from stream_engine.refits import NEEDED, REFITS
 from stream_engine.service.context import Context

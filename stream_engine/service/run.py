@@ -18,7 +18,8 @@ from structlog.typing import FilteringBoundLogger
 from stream_engine.data import installed_version
 from stream_engine.data.available_memory import available
 from stream_engine.data.compiled import import_numba
-from stream_engine.data.logs import OUTPUT, Bars
+from stream_engine.data.logs import OUTPUT
+from stream_engine.data.progress_bars import Bars
 from stream_engine.formats.reading import excluding
 from stream_engine.input.layout_inference import examples, prepare
 from stream_engine.input.settings import BadSettings, Settings

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from connectors.disk import Disk
 from connectors.files.dead_letters import DeadLetterFile, segment_name
 from stream_engine import Engine, Triplet
-from stream_engine.data.logs import Bars
+from stream_engine.data.progress_bars import Bars
 from stream_engine.input.settings import DriftSettings, SnapshotSettings
 from stream_engine.service import source_health
 from stream_engine.service.context import Context, RunFailed

@@ -2,7 +2,7 @@
 
 from structlog.typing import FilteringBoundLogger
 
-from stream_engine.data.logs import RateLimit
+from stream_engine.data.rate_limit import RateLimit
 from stream_engine.service.metrics import Metrics
 
 REASONS = {  # why something is refused -> the log line; `Metrics.http_refused` has one series for each

@@ -99,9 +99,9 @@ def _check_topics_only(old: Old) -> None:
         if files:
             further = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
             raise CannotReshard(
-                f"{state}: has read {min(files)}{further}, expected only partitions of topics: files belong to no shard "
-                "and would be counted twice. Keep one state (--into 1), or read the files again, each part into a "
-                "state of its own, and sum these with merge"
+                f"{state}: has read {min(files)}{further}, expected only partitions of topics: files belong to no "
+                "shard and would be counted twice. Keep one state (--into 1), or read the files again, each part into "
+                "a state of its own, and sum these with merge"
             )
 
 
