@@ -18,7 +18,7 @@ from scipy.special import expit
 from stream_engine.data.answers import Answers
 from stream_engine.evaluation.held_out import slope_of
 from stream_engine.kernel_learning import factored, rckl
-from stream_engine.kernel_learning.pair_lists import adjoint, excess
+from stream_engine.kernel_learning.gram_comparisons import adjoint, excess
 from stream_engine.kernel_learning.problem import Problem
 
 AXES = 256  # principal components that a map is learned on, at most

@@ -26,7 +26,7 @@ from stream_engine.api.answers import (
     values_of,
     with_names,
 )
-from stream_engine.boosting import nested
+from stream_engine.boosting import probabilities
 from stream_engine.boosting.fit import fit, votes_of
 from stream_engine.boosting.nested import folds_of
 from stream_engine.boosting.votes import decide, shares
@@ -137,7 +137,7 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
         labels[objects] = class_of_sample
         self.booster_ = fit(self.columns_, labels, self.rounds, seed_of(self.random_state))
         if self.folds:
-            self.prior_ = nested.shares(class_of_sample, len(self.classes_))
+            self.prior_ = probabilities.class_shares(class_of_sample, len(self.classes_))
             self.temperature_ = max(self._temperature(objects, class_of_sample), MIN_TEMPERATURE)
         return self
 
@@ -157,7 +157,7 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
                     votes_of(fit(self.columns_, sets, self.rounds, seed), self.columns_, objects[in_fold])
                 )
                 has_score[in_fold] = ~abstained
-        return nested.temperature(scores[has_score], labels[has_score])
+        return probabilities.temperature(scores[has_score], labels[has_score])
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class of each object.
@@ -199,7 +199,7 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
         """
         objects, back = self._objects(X)
         scores, abstained = shares(votes_of(self.booster_, self.columns_, objects))
-        return nested.probabilities(scores, self.temperature_, abstained, self.prior_)[back]
+        return probabilities.of_scores(scores, self.temperature_, abstained, self.prior_)[back]
 
     def votes(self, X: Any) -> np.ndarray:
         """Votes for all classes, eq. (5).

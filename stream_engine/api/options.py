@@ -80,7 +80,7 @@ def check_layout(layout: Mapping[str, Any], paths: Sequence[str] | None, *other_
     a misspelt one can stand for."""
     names = Layout.__annotations__
     if unknown := [name for name in layout if name not in names]:
-        from stream_engine.input.settings.loading import nearest
+        from stream_engine.input.settings.conversion import nearest
 
         raise BadFrame(f"{unknown[0]}: unknown argument{nearest(unknown[0], (*ARGUMENTS, *other_arguments, *names))}")
     if layout and paths is None:

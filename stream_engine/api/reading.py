@@ -216,13 +216,13 @@ def _read_files(paths: list[str], options: EventOptions, layout: Mapping[str, An
     """Read files as a run does."""
     from connectors.files.readers import LineNumbers, place
     from stream_engine.input.decoding import RecordDecoder
-    from stream_engine.input.layout_inference import examples, prepared
+    from stream_engine.input.layout_inference import examples, prepare
     from stream_engine.input.sources import event_options, source, text_layout_of
 
     settings = settings_of(paths, options, layout)
-    inferred = prepared(settings).decided()
+    inferred = prepare(settings).raise_if_undecided()
     settings = inferred.settings
-    read_as = "; ".join([inferred.said, *examples(settings)]) if inferred.said else ""
+    read_as = "; ".join([inferred.line, *examples(settings)]) if inferred.line else ""
     options = event_options(settings)
     engine, options = _engine(options)
     ingest = RecordDecoder(options, settings.input.format)
@@ -247,7 +247,7 @@ def _read_files(paths: list[str], options: EventOptions, layout: Mapping[str, An
 def _learn_labels(engine: StudyEngine, labels: Any) -> None:
     """Learn classes of objects. Raises `BadFrame`, and for files the errors of reading them."""
     if isinstance(labels, (str, Path)):
-        from stream_engine.input.decoding import read_labels
+        from stream_engine.input.label_files import read_labels
 
         blocks, _ = read_labels(str(labels), {})
         for block in blocks:

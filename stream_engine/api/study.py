@@ -202,7 +202,7 @@ class Study(Tables):
             If a set cannot be used; one line.
         """
         from stream_engine.api.features import tables_of
-        from stream_engine.data.logs import Bars
+        from stream_engine.data.progress_bars import Bars
         from stream_engine.exports.alignment import table
         from stream_engine.refits import alignment
 

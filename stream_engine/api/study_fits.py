@@ -18,7 +18,7 @@ from stream_engine.state.snapshot import Snapshot, encode
 
 if TYPE_CHECKING:
     from stream_engine.api.options import RefitKind
-    from stream_engine.data.logs import Bars
+    from stream_engine.data.progress_bars import Bars
 
 PROGRESS_DELAY = 2.0  # seconds of a fit after which a progress bar is shown
 
@@ -240,8 +240,8 @@ class Fits:
     def _fit(self, kind: str, params: Mapping[str, Any]) -> tuple[Artifact, float]:
         from threadpoolctl import threadpool_limits
 
-        from stream_engine.data.logs import Bars
-        from stream_engine.input.settings.loading import refit_params
+        from stream_engine.data.progress_bars import Bars
+        from stream_engine.input.settings.refit_params import refit_params
 
         _check_kind("fit", kind)
         refit_parameters, began = refit_params(kind, params), time.process_time()

@@ -1,11 +1,4 @@
-"""Triplets as columns of (anchor << 1 | side): what a triplet classifier h_jk knows, two bytes an example.
-
-A column belongs to a pair of references a < b of different groups (numbers as in `labels.Groups`); an entry is an
-anchor that does not abstain on it: side 0 if it was more often nearer to a, side 1 if to b. Ties, #(x,j,k) = #(x,k,j),
-are excluded: the classifier abstains. Invariant: within a reference's row the partners increase, so where every pair
-occurs a column is found at once and elsewhere by bisection over as many places as the row lacks. 2 bytes an entry up to
-32,768 anchors, else 4; 6 or 8 bytes a pair (4 more from 2^32 entries on). Built in O(K + P log P).
-"""
+"""Triplets as columns of (anchor << 1 | side): what a triplet classifier h_jk predicts, two bytes an example."""
 
 from typing import NamedTuple
 
@@ -17,12 +10,19 @@ from stream_engine.data.triplet_columns import Columns
 
 
 class Codes(NamedTuple):
-    """Columns in order of (a, b): those of a are row[a]:row[a + 1], column p has the entries start[p]:start[p + 1]."""
+    """Columns in order of (a, b): those of a are row[a]:row[a + 1], column p has the entries start[p]:start[p + 1].
+
+    A column belongs to a pair of references a < b of different groups (numbered as in `labels.Groups`); an entry is an
+    anchor that does not abstain on it: side 0 if it was more often nearer to a, side 1 if to b. With ties, #(x,j,k) =
+    #(x,k,j), the classifier abstains. Invariant: within a reference's row the partners increase, so a column is found
+    at once if every pair occurs, and otherwise by bisection over as many places as the row lacks. 2 bytes an entry up
+    to 32,768 anchors, else 4; 6 or 8 bytes a pair (4 more from 2^32 entries on). Built in O(K + P log P).
+    """
 
     first: np.ndarray  # (n,) int64: the first reference of a later group than a's; its partners are first[a] ... n - 1
     row: np.ndarray  # (n + 1,) int64
     partner: np.ndarray  # (P,) uint16 or uint32: b
-    start: np.ndarray  # (P + 1,) uint32, int64 where the entries need it
+    start: np.ndarray  # (P + 1,) uint32, int64 from 2^32 entries on
     code: np.ndarray  # (K,) uint16 or uint32: anchor << 1 | side
 
     @property
@@ -58,12 +58,12 @@ def codes_from_columns(columns: Columns, groups: Groups, anchors: np.ndarray) ->
     place[anchors] = np.arange(len(anchors))
     first = first_partner(groups)
     key, count = _survey(columns, number, place, first)
-    kept = np.flatnonzero(count)
-    kept = kept[np.argsort(key[kept], kind="stable")]
-    key, start = key[kept], np.append(0, np.cumsum(count[kept])).astype(np.int64)
+    pairs = np.flatnonzero(count)
+    pairs = pairs[np.argsort(key[pairs], kind="stable")]
+    key, start = key[pairs], np.append(0, np.cumsum(count[pairs])).astype(np.int64)
     dtype = code_dtype(max(n, len(anchors)))
     code = np.empty(start[-1], dtype)
-    _fill(columns, kept, number, place, start, code)
+    _fill(columns, pairs, number, place, start, code)
     row = np.searchsorted(key, np.arange(n + 1) * n)
     start = start.astype(np.uint32 if len(code) < 2**32 else np.int64)
     return Codes(first, row.astype(np.int64), (key % max(n, 1)).astype(dtype), start, code)
@@ -72,9 +72,9 @@ def codes_from_columns(columns: Columns, groups: Groups, anchors: np.ndarray) ->
 @njit(cache=True)
 def _survey(columns, number, place, first):
     """Of every pair: its key a * n + b, and how many entries it has (0: same group, not examples, all abstain)."""
-    n, pairs = len(first), len(columns.lo)
-    key, count = np.zeros(pairs, np.int64), np.zeros(pairs, np.int64)
-    for p in range(pairs):
+    n, n_pairs = len(first), len(columns.lo)
+    key, count = np.zeros(n_pairs, np.int64), np.zeros(n_pairs, np.int64)
+    for p in range(n_pairs):
         a, b = number[columns.lo[p]], number[columns.hi[p]]
         if a < 0 or b < 0:
             continue
@@ -88,20 +88,20 @@ def _survey(columns, number, place, first):
 
 
 @njit(cache=True)
-def _fill(columns, kept, number, place, start, code):
-    """Write the entries of the kept pairs; the side turns round where the numbering turns a pair round."""
-    for q in range(len(kept)):
-        p = kept[q]
-        turned = number[columns.lo[p]] > number[columns.hi[p]]
+def _fill(columns, pairs, number, place, start, code):
+    """Write the entries of `pairs`; the side is swapped if the example numbers of a pair are in the opposite order."""
+    for q in range(len(pairs)):
+        p = pairs[q]
+        is_swapped = number[columns.lo[p]] > number[columns.hi[p]]
         at = start[q]
         for e in range(columns.start[p], columns.start[p + 1]):
             x = place[columns.anchor[e]]
             if x >= 0 and columns.n_lo[e] != columns.n_hi[e]:
-                code[at] = x << 1 | ((columns.n_lo[e] < columns.n_hi[e]) ^ turned)
+                code[at] = x << 1 | ((columns.n_lo[e] < columns.n_hi[e]) ^ is_swapped)
                 at += 1
 
 
 def bytes_needed(columns: Columns, n: int, n_anchors: int) -> int:
-    """Upper bound of what `codes_from_columns` takes, in bytes, from the counts alone."""
+    """Upper bound of the memory of `codes_from_columns`, in bytes, from the counts alone."""
     width = np.dtype(code_dtype(max(n, n_anchors))).itemsize
     return len(columns.anchor) * width + len(columns.lo) * (6 * 8 + width) + 3 * 8 * columns.n_objects

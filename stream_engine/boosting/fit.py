@@ -1,8 +1,4 @@
-"""Fitting and asking a booster on arrays: rounds in stretches, checked on the way.
-
-A *check* is one point of the curves: rounds so far, Theorem 2's bound, the training error, the error on watched
-objects. O(rounds) + O(checks n |Y|).
-"""
+"""Fits a booster on arrays, and predicts with it."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,9 +11,9 @@ from stream_engine.boosting.labels import Groups, group, label_sets
 from stream_engine.boosting.rounds import (
     Classifiers,
     advance,
+    concatenate,
     confidences,
     errors,
-    joined,
     log_bound,
     no_classifiers,
     start,
@@ -26,12 +22,12 @@ from stream_engine.data.triplet_columns import Columns
 
 
 class Curve(NamedTuple):
-    """One entry a check, in order; the first is before the first round. Ties and abstentions count as errors here."""
+    """Errors along the rounds: one entry a check, the first before the first round. Ties and abstentions are errors."""
 
     rounds: np.ndarray  # int64
     log_bound: np.ndarray  # float64: log of Theorem 2's bound on train_error
     train_error: np.ndarray  # float64
-    watched_error: np.ndarray  # float64; 0 where nothing is watched
+    watched_error: np.ndarray  # float64; 0 without validation objects
 
 
 class Booster(NamedTuple):
@@ -114,8 +110,8 @@ def fit(
     training[watch] = False
     groups = group(sets, np.flatnonzero(training))
     codes = codes_from_columns(columns, groups, groups.example)
-    watched = codes_from_columns(columns, groups, watch)
-    return boost(groups, codes, rounds, seed, watched, sets[watch], checks, progress)
+    watch_codes = codes_from_columns(columns, groups, watch)
+    return boost(groups, codes, rounds, seed, watch_codes, sets[watch], checks, progress)
 
 
 def boost(
@@ -123,32 +119,35 @@ def boost(
     codes,
     rounds,
     seed,
-    watched,
-    watched_truth,
+    watch_codes,
+    watch_truth,
     checks=100,
-    progress=lambda done, total, **figures: None,
+    progress=lambda n_rounds, total, **figures: None,
 ) -> Booster:
-    """`fit` on columns that are laid out already; `watched` holds the anchors whose label sets are `watched_truth`."""
+    """`fit` on codes; `watch_codes` are those of the validation objects, whose label sets are `watch_truth`.
+
+    O(rounds) + O(checks n |Y|).
+    """
     n_labels = groups.truth.shape[1]
-    heard = votes.no_votes(len(watched_truth), n_labels)
-    state, kept = start(groups, seed), [no_classifiers(n_labels)]
+    watch_votes = votes.no_votes(len(watch_truth), n_labels)
+    state, parts = start(groups, seed), [no_classifiers(n_labels)]
     curve: list[tuple[int, float, float, float]] = []  # rounds, log bound, training error, error on watched objects
-    for done in sorted({rounds * i // checks for i in range(checks + 1)}):
-        new = advance(state, codes, done - (curve[-1][0] if curve else 0))
-        kept.append(new)
-        votes.add(heard, new, watched)
+    for n_rounds in sorted({rounds * i // checks for i in range(checks + 1)}):
+        new_classifiers = advance(state, codes, n_rounds - (curve[-1][0] if curve else 0))
+        parts.append(new_classifiers)
+        votes.add(watch_votes, new_classifiers, watch_codes)
         curve.append(
             (
-                done,
+                n_rounds,
                 log_bound(state),
                 errors(confidences(state), state.positive),
-                errors(heard.confidence, watched_truth),
+                errors(watch_votes.confidence, watch_truth),
             )
         )
-        progress(done, rounds, log_bound=curve[-1][1], train_error=curve[-1][2], watched_error=curve[-1][3])
-    held = joined(kept)
-    named = held._replace(j=groups.example[held.j], k=groups.example[held.k])
-    return Booster(named, groups, rounds, _curve(curve), seed)
+        progress(n_rounds, rounds, log_bound=curve[-1][1], train_error=curve[-1][2], watched_error=curve[-1][3])
+    classifiers = concatenate(parts)
+    with_object_ids = classifiers._replace(j=groups.example[classifiers.j], k=groups.example[classifiers.k])
+    return Booster(with_object_ids, groups, rounds, _curve(curve), seed)
 
 
 def _check_arguments(sets: np.ndarray, watch: np.ndarray, rounds: int, checks: int) -> None:
@@ -165,7 +164,7 @@ def _curve(points: list[tuple]) -> Curve:
     return Curve(rounds.astype(np.int64), *(figure.astype(np.float64) for figure in figures))
 
 
-def _numbered(classifiers: Classifiers, groups: Groups) -> Classifiers:
+def _with_example_numbers(classifiers: Classifiers, groups: Groups) -> Classifiers:
     """The classifiers with numbers of examples in place of ids."""
     number = np.zeros(1 + int(groups.example.max(initial=-1)), np.int32)
     number[groups.example] = np.arange(len(groups.example))
@@ -176,7 +175,7 @@ def votes_of(booster: Booster, columns: Columns, objects: np.ndarray) -> votes.L
     """Eq. (5) before the argmax: every label's weight for every asked object. O(K + C log C)."""
     codes = codes_from_columns(columns, booster.groups, objects)
     blank = votes.no_votes(len(objects), booster.groups.truth.shape[1])
-    return votes.add(blank, _numbered(booster.classifiers, booster.groups), codes)
+    return votes.add(blank, _with_example_numbers(booster.classifiers, booster.groups), codes)
 
 
 def predict(booster: Booster, columns: Columns, objects=None) -> votes.Predictions:
@@ -201,7 +200,7 @@ def predict(booster: Booster, columns: Columns, objects=None) -> votes.Predictio
         label, score, margin and abstained, one row per object.
     """
     objects = np.arange(columns.n_objects) if objects is None else np.asarray(objects, np.int64)
-    known = (objects >= 0) & (objects < columns.n_objects)
-    if not known.all() or len(np.unique(objects)) != len(objects):
+    is_object = (objects >= 0) & (objects < columns.n_objects)
+    if not is_object.all() or len(np.unique(objects)) != len(objects):
         raise ValueError(f"objects must be distinct ids in 0 ... {columns.n_objects - 1}")
     return votes.decide(votes_of(booster, columns, objects), objects, booster.seed)

@@ -1,10 +1,4 @@
-"""Labels as sets, examples as groups, and the parting of labelled objects into train and test.
-
-A *label set* is what an object is known to be: one class, or several where objects are multi-label (a film and its
-genres). Examples with the same label set form a *group*; two examples can be the references of a triplet classifier
-exactly when their groups differ (y_j != y_k), so examples are numbered group by group. Invariant: every class that is
-split keeps an example to train on. O(n |Y|).
-"""
+"""Labels as sets, examples as groups, and the split of labelled objects into training and test sets. O(n |Y|)."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -13,11 +7,16 @@ import numpy as np
 
 from stream_engine.data.hashing import GOLDEN_GAMMA, mix64
 
-UNLABELLED, TRAIN, TEST, OUTSIDE = 0, 1, 2, 4  # the last: labelled, but not in the subset
+UNLABELLED, TRAIN, TEST, OUTSIDE = 0, 1, 2, 4  # parts; OUTSIDE: labelled, but not in the subset
 
 
 class Groups(NamedTuple):
-    """The examples, numbered group by group."""
+    """The examples, numbered group by group.
+
+    A label set is the classes of an object: one, or several if objects are multi-label (a film and its genres).
+    Examples with the same label set form a group. Two examples can be the references of a triplet classifier exactly if
+    their groups differ (y_j != y_k).
+    """
 
     example: np.ndarray  # (n,) int32: object id of example 0, 1, ...
     start: np.ndarray  # (G + 1,) int64: group g holds the examples start[g]:start[g + 1]
@@ -45,7 +44,7 @@ def label_sets(y, n_objects: int) -> np.ndarray:
 
 
 def parse(objects: Sequence[str], labels: Mapping[str, str], multi_label: bool) -> tuple[np.ndarray, list[str]]:
-    """Label sets of the objects and the class texts, sorted; with `multi_label`, "a|b" says both a and b.
+    """Label sets of the objects and the class texts, sorted; with `multi_label`, "a|b" means both a and b.
 
     >>> sets, classes = parse(["x", "y"], {"y": "b|a", "elsewhere": "z"}, multi_label=True)
     >>> sets.tolist(), classes
@@ -53,11 +52,11 @@ def parse(objects: Sequence[str], labels: Mapping[str, str], multi_label: bool) 
     """
     texts = {i: labels[name] for i, name in enumerate(objects) if name in labels}
     parts = {i: sorted(set(text.split("|")) - {""}) if multi_label else [text] for i, text in texts.items()}
-    classes = sorted({label for those in parts.values() for label in those})
+    classes = sorted({label for class_texts in parts.values() for label in class_texts})
     index = {label: c for c, label in enumerate(classes)}
     sets = np.zeros((len(objects), len(classes)), bool)
-    for i, those in parts.items():
-        sets[i, [index[label] for label in those]] = True
+    for i, class_texts in parts.items():
+        sets[i, [index[label] for label in class_texts]] = True
     return sets, classes
 
 
@@ -69,24 +68,26 @@ def group(sets: np.ndarray, examples: np.ndarray) -> Groups:
     ([1, 0, 2], [0, 1, 3], [[1, 0], [0, 1]])
     """
     examples = np.sort(np.asarray(examples, np.int32))
-    truth, of = np.unique(~sets[examples], axis=0, return_inverse=True)
-    of = of.reshape(-1)
-    sizes = np.bincount(of, minlength=len(truth))
-    return Groups(examples[np.argsort(of, kind="stable")], np.append(0, np.cumsum(sizes)).astype(np.int64), ~truth)
+    truth, group_of_example = np.unique(~sets[examples], axis=0, return_inverse=True)
+    group_of_example = group_of_example.reshape(-1)
+    sizes = np.bincount(group_of_example, minlength=len(truth))
+    starts = np.append(0, np.cumsum(sizes)).astype(np.int64)
+    return Groups(examples[np.argsort(group_of_example, kind="stable")], starts, ~truth)
 
 
 def scramble(values: np.ndarray, seed: int) -> np.ndarray:
-    """A random-looking uint64 for every integer, the same on every machine and for every company (SplitMix64)."""
+    """A random-looking uint64 for every integer, the same on every machine and whatever the other integers
+    (SplitMix64)."""
     with np.errstate(over="ignore"):
         z = np.asarray(values).astype(np.uint64) * np.uint64(GOLDEN_GAMMA)
         return mix64(z + np.uint64((seed * 0xD1B54A32D192ED03 + 0x8CB92BA72F3D8DD7) % 2**64))
 
 
 def split(sets: np.ndarray, test: float, seed: int, inside: np.ndarray | None = None) -> np.ndarray:
-    """(n,) int8 parts: of every group the floor(test * size) members that come first by a hash of their id are held out
-    to test on; the rest are trained on, but labelled objects that are not `inside` (n,) bool (OUTSIDE).
+    """(n,) int8 parts: of every group the first floor(test * size) members by a hash of their id are TEST, the others
+    TRAIN; labelled objects that are not `inside` (n,) bool are OUTSIDE. Every class keeps a training example.
 
-    Depends on ids, labels and the seed alone, so it hardly moves as a stream goes on.
+    Depends on ids, labels and the seed alone, so it changes little while a stream goes on.
 
     >>> np.bincount(split(label_sets([0] * 10 + [1] * 5 + [-1], 16), 0.2, seed=1), minlength=3).tolist()
     [1, 12, 3]
@@ -104,22 +105,24 @@ def split(sets: np.ndarray, test: float, seed: int, inside: np.ndarray | None = 
 
 
 def folds(sets: np.ndarray, test: float, seed: int, inside: np.ndarray) -> list[np.ndarray]:
-    """Parts (n,) int8 of round(1 / test) fits, at least two, that test every labelled object `inside` (n,) bool once,
-    but the only one of its label set, which is always trained on. `split`'s order and shares, label set by label set.
+    """Parts (n,) int8 of round(1 / test) fits, at least two, in which every labelled object `inside` (n,) bool is TEST
+    once.
+
+    The only object of a label set is always TRAIN. Order and shares are those of `split`, label set by label set.
 
     >>> made = folds(label_sets([0, 0, 0, 1, 1, 1, 1, 2], 8), 0.34, 1, np.ones(8, bool))
     >>> (np.stack(made) == TEST).sum(axis=0).tolist(), [int((parts == TEST).sum()) for parts in made]
     ([1, 1, 1, 1, 1, 1, 1, 0], [3, 2, 2])
     """
-    many = max(round(1.0 / test), 2)
-    order, labelled = scramble(np.arange(len(sets)), seed), sets.any(axis=1)
-    nothing = np.where(labelled, np.where(inside, TRAIN, OUTSIDE), UNLABELLED).astype(np.int8)
-    made = [nothing.copy() for _ in range(many)]
-    groups = group(sets, np.flatnonzero(nothing == TRAIN))
+    n_folds = max(round(1.0 / test), 2)
+    order, has_label = scramble(np.arange(len(sets)), seed), sets.any(axis=1)
+    untested = np.where(has_label, np.where(inside, TRAIN, OUTSIDE), UNLABELLED).astype(np.int8)
+    fold_parts = [untested.copy() for _ in range(n_folds)]
+    groups = group(sets, np.flatnonzero(untested == TRAIN))
     for a, b in zip(groups.start, groups.start[1:]):
         members = groups.example[a:b]
         members = members[np.argsort(order[members], kind="stable")]
-        number = np.arange(b - a) % many
-        for fold, parts in enumerate(made if b - a > 1 else []):
+        number = np.arange(b - a) % n_folds
+        for fold, parts in enumerate(fold_parts if b - a > 1 else []):
             parts[members[number == fold]] = TEST
-    return made
+    return fold_parts

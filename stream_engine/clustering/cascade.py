@@ -1,4 +1,5 @@
-"""The cascade: a partition, a proof that it is optimal, and the ADMM from there when there is no such proof."""
+"""Solves the SDPs of clustering, cheapest step first: a partition, a proof that it is optimal, and the ADMM from there
+if there is no such proof."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -13,11 +14,17 @@ from stream_engine.clustering.similarity_matrix import blocks, checked
 from stream_engine.counts.spectral import dense, spectral_size
 from stream_engine.data import available_memory
 
-PENALTY = 10.0  # rho to begin with, for W scaled to unit norm
-MATRICES = 10  # (n, n) matrices that the ADMM and its bounds hold at most, ...
-ACCELERATED = 18  # ... with the history of Anderson acceleration
-EIGENVALUES_UP_TO = 1500  # objects: the least eigenvalue of X is computed, above it is bounded
-FLOOR = 1e-2  # of the norm of W: what the gap is measured against at least
+#     SDP-lambda:  max <W, X> - lambda tr X   s.t.  X >= 0, X psd, X 1 = 1
+#     SDP-k:       max <W, X>                 s.t.  X >= 0, X psd, X 1 = 1, tr X = k
+#
+# W is symmetric with a zero diagonal and enters <W, X> = sum_ij W_ij X_ij with both of its triangles. (The authors'
+# published code counts each off-diagonal pair once, so a lambda given to it acts like 2 lambda here.) At a clustering,
+# X_ij = 1/|C| for i, j in the same cluster C and 0 elsewhere, and tr X is the number of clusters.
+FIRST_PENALTY = 10.0  # rho of the first iteration, for W scaled to unit norm
+ADMM_MATRICES = 10  # (n, n) matrices that the ADMM and its bounds hold at most, ...
+ACCELERATED_ADMM_MATRICES = 18  # ... with the history of Anderson acceleration
+EIGENVALUES_UP_TO = 1500  # objects up to which the least eigenvalue of X is computed; for more it is bounded
+MIN_UNIT = 1e-2  # share of the norm of W that a gap is measured against at least
 
 
 class Residuals(NamedTuple):
@@ -59,7 +66,7 @@ class Solution(NamedTuple):
             return self.matrix
         if self.labels is None:
             raise AssertionError("a solution is a partition or a matrix")
-        return partition.normalised(self.labels)
+        return partition.normalised_matrix(self.labels)
 
     @property
     def rows(self) -> np.ndarray:
@@ -68,7 +75,7 @@ class Solution(NamedTuple):
 
     @property
     def solved(self) -> str:
-        """How well the optimisation is solved, for people; nothing about whether the clusters are real."""
+        """How well the optimisation is solved, as a phrase; it says nothing about whether the clusters are real."""
         if not self.certified:
             return f"not to the requested tolerance: gap {self.gap:.2g}" if self.iterations else "no program was solved"
         how = "exactly" if self.certified_by.startswith(("partition", "only")) else f"to a gap of {self.gap:.2g}"
@@ -149,33 +156,33 @@ def solve(
     _check_arguments(n, k, lam)
     with threadpool_limits(1):
         if n == 1 or k in (1, n):
-            only = np.arange(n) if k == n else np.zeros(n, int)
-            return _of_partition(W, only.astype(np.int32), lam, 0.0, "only feasible point")
+            labels_of_one = np.arange(n) if k == n else np.zeros(n, int)
+            return _partition_solution(W, labels_of_one.astype(np.int32), lam, 0.0, "only feasible point")
         labels = best_partition(W, k, lam, seed)
-        proof = certificate.certified(W, labels, lam) if k is None or labels.max() + 1 == k else None
+        proof = certificate.certify(W, labels, lam) if k is None or labels.max() + 1 == k else None
         if proof:
-            return _of_partition(W, labels, lam, proof.upper_bound, proof.by)
-        _require(ACCELERATED if n <= admm.ACCELERATE_UP_TO else MATRICES, n)
+            return _partition_solution(W, labels, lam, proof.upper_bound, proof.by)
+        _require_memory(ACCELERATED_ADMM_MATRICES if n <= admm.ACCELERATE_UP_TO else ADMM_MATRICES, n)
         return _by_admm(W, k, lam, labels, tol, max_iterations, start, progress)
 
 
-def proven(W, k: int, seed: int, lam_range: tuple[float, float]) -> Solution | None:
+def solve_by_certificate(W, k: int, seed: int, lam_range: tuple[float, float]) -> Solution | None:
     """SDP-k by certificate alone, with a multiplier of the trace in `lam_range`; None when there is no such proof."""
     labels = best_partition(W, k, None, seed)
-    proof = certificate.certified(W, labels, None, lam_range) if labels.max() + 1 == k else None
-    return _of_partition(W, labels, None, proof.upper_bound, proof.by) if proof else None
+    proof = certificate.certify(W, labels, None, lam_range) if labels.max() + 1 == k else None
+    return _partition_solution(W, labels, None, proof.upper_bound, proof.by) if proof else None
 
 
 def best_partition(W, k: int | None, lam: float | None, seed: int) -> np.ndarray:
     """A partition of large value: spectral start and refinement, over several k for SDP-lambda."""
     if k is not None:
-        return partition.refined(W, partition.spectral_partition(W, k, seed))
+        return partition.refine(W, partition.spectral_partition(W, k, seed))
     penalty = lam or 0.0
-    tried = partition.candidates(W, penalty, seed)
-    return max(tried, key=lambda labels: partition.value(W, labels) - penalty * (labels.max() + 1))
+    partitions = partition.candidates(W, penalty, seed)
+    return max(partitions, key=lambda labels: partition.value(W, labels) - penalty * (labels.max() + 1))
 
 
-def _require(matrices: int, n: int) -> None:
+def _require_memory(matrices: int, n: int) -> None:
     """Raise `TooLarge` unless so many (n, n) matrices fit."""
     available_memory.require(
         f"sdp of {n:,} objects ({matrices} matrices of {n} x {n})",
@@ -195,15 +202,15 @@ def _check_arguments(n: int, k: int | None, lam: float | None) -> None:
         raise ValueError(f"sdp: got lam={lam}, expected a finite number")
 
 
-def _of_partition(W, labels: np.ndarray, lam: float | None, bound: float, by: str) -> Solution:
+def _partition_solution(W, labels: np.ndarray, lam: float | None, bound: float, by: str) -> Solution:
     """The solution that is a partition, proven optimal."""
     k = int(labels.max()) + 1
-    reached = partition.value(W, labels) - (lam or 0.0) * k
-    bound = max(bound, reached) if by != "only feasible point" else reached
+    objective = partition.value(W, labels) - (lam or 0.0) * k
+    bound = max(bound, objective) if by != "only feasible point" else objective
     factor, x = partition_factor(labels)
-    gap = (bound - reached) / _unit(reached, lam, float(k), 1.0 if bound == reached else spectral_size(W))
+    gap = (bound - objective) / gap_unit(objective, lam, float(k), 1.0 if bound == objective else spectral_size(W))
     return Solution(
-        labels, None, factor, x, float(k), reached, bound, gap, Residuals(0.0, 0.0, 0.0, 0.0), True, by, 0, None
+        labels, None, factor, x, float(k), objective, bound, gap, Residuals(0.0, 0.0, 0.0, 0.0), True, by, 0, None
     )
 
 
@@ -216,42 +223,45 @@ def partition_factor(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return (around / np.sqrt(sizes)[:, None])[labels], np.ones(k - 1)
 
 
-def _unit(objective: float, lam: float | None, trace: float, norm: float) -> float:
+def gap_unit(objective: float, lam: float | None, trace: float, norm: float) -> float:
     """What a gap is measured against: the size of the objective's terms."""
     penalty = (lam or 0.0) * trace
-    return max(abs(objective + penalty), abs(penalty), FLOOR * norm)
+    return max(abs(objective + penalty), abs(penalty), MIN_UNIT * norm)
 
 
 def _by_admm(W, k, lam, labels, tol, max_iterations, start, progress) -> Solution:
+    """The solution by ADMM, or the partition `labels` if the ADMM finds none better, with the ADMM's bound."""
     scale = spectral_size(W, lam or 0.0)
     C = dense(W) / scale
     C[np.diag_indices(len(C))] -= (lam or 0.0) / scale
     scaled_lam = None if lam is None else lam / scale
-    known = (partition.value(W, labels) - (lam or 0.0) * (labels.max() + 1)) / scale
+    partition_objective = (partition.value(W, labels) - (lam or 0.0) * (labels.max() + 1)) / scale
     if k is not None and labels.max() + 1 != k:
-        known = -np.inf
+        partition_objective = -np.inf
 
     def unit(X, objective):
-        return _unit(objective, scaled_lam, float(np.trace(X)), 1.0)
+        return gap_unit(objective, scaled_lam, float(np.trace(X)), 1.0)
 
-    begin = start or _start(W, labels, lam, scale)
+    start_state = start or _start(W, labels, lam, scale)
 
     gaps: list[float] = []
 
-    def tell(iteration: int, gap: float, objective: float, bound: float) -> bool | None:
+    def report_progress(iteration: int, gap: float, objective: float, bound: float) -> bool | None:
         gaps.append(gap)
-        expected = min(iteration * _longer(gaps, tol), max_iterations)
-        return progress(iteration, int(expected), gap=gap, objective=objective, bound=bound)
+        n_expected = min(iteration * _growth_factor(gaps, tol), max_iterations)
+        return progress(iteration, int(n_expected), gap=gap, objective=objective, bound=bound)
 
-    run = admm.run(C, k, scale, unit, tol, max_iterations, begin, known, tell if progress else None)
-    if known * scale >= run.objective:
-        solution = _of_partition(W, labels, lam, run.upper_bound, "dual bound")
-        # the iterate is on its way to the partition: a later run had better start from its end, with this dual
-        state = State(partition.normalised(labels) + np.minimum(run.state.V, 0.0), run.state.rho)
+    run = admm.run(
+        C, k, scale, unit, tol, max_iterations, start_state, partition_objective, report_progress if progress else None
+    )
+    if partition_objective * scale >= run.objective:
+        solution = _partition_solution(W, labels, lam, run.upper_bound, "dual bound")
+        # the iterate is on its way to the partition: a later run starts from the partition, with this dual
+        state = State(partition.normalised_matrix(labels) + np.minimum(run.state.V, 0.0), run.state.rho)
         solution = solution._replace(factor=run.factor, x=run.x, iterations=run.iterations, state=state)
     else:
         trace = float(np.trace(run.X))
-        gap = max(0.0, run.upper_bound - run.objective) / _unit(run.objective, lam, trace, scale)
+        gap = max(0.0, run.upper_bound - run.objective) / gap_unit(run.objective, lam, trace, scale)
         solution = Solution(
             None,
             run.X,
@@ -270,48 +280,48 @@ def _by_admm(W, k, lam, labels, tol, max_iterations, start, progress) -> Solutio
     return solution if solution.gap <= tol * (1 + 1e-9) else solution._replace(certified=False, certified_by="")
 
 
-def _longer(gaps: list[float], tol: float) -> float:
-    """How many times as many checks are needed in all, if the gap goes on falling as in the second half of them.
+def _growth_factor(gaps: list[float], tol: float) -> float:
+    """The expected number of checks in all over the number so far, if the gap goes on falling as in their second half.
 
-    >>> _longer([0.8, 0.4, 0.2, 0.1], 0.025)
+    >>> _growth_factor([0.8, 0.4, 0.2, 0.1], 0.025)
     1.5
     """
     half = (len(gaps) - 1) // 2
-    fall = np.log(max(gaps[half], tol) / max(gaps[-1], tol))
+    log_fall = np.log(max(gaps[half], tol) / max(gaps[-1], tol))
     if gaps[-1] <= tol:
         return 1.0
-    more = np.log(gaps[-1] / tol) / fall * (len(gaps) - 1 - half) if fall > 0 else np.inf
-    return float(1.0 + more / len(gaps))
+    checks_left = np.log(gaps[-1] / tol) / log_fall * (len(gaps) - 1 - half) if log_fall > 0 else np.inf
+    return float(1.0 + checks_left / len(gaps))
 
 
 def _start(W, labels: np.ndarray, lam: float | None, scale: float) -> State:
-    """V from a partition and its clipped rank-one dual: X_P - N / (rho scale)."""
-    of = blocks(W, labels, int(labels.max()) + 1)
+    """The first state, from a partition and its clipped rank-one dual: V = X_P - N / (rho scale)."""
+    block_sums = blocks(W, labels, int(labels.max()) + 1)
     if lam is None:
-        highest = certificate.largest_lambda(labels, of)
-        lam = certificate.bulk(W, labels, of, highest) if np.isfinite(highest) else 0.0
-    V = partition.normalised(labels)
-    V -= certificate.multiplier(certificate.dual(labels, of, lam)) / (PENALTY * scale)
-    return State(V, PENALTY)
+        largest = certificate.largest_lambda(labels, block_sums)
+        lam = certificate.bulk(W, labels, block_sums, largest) if np.isfinite(largest) else 0.0
+    V = partition.normalised_matrix(labels)
+    V -= certificate.multiplier(certificate.dual(labels, block_sums, lam)) / (FIRST_PENALTY * scale)
+    return State(V, FIRST_PENALTY)
 
 
 def residuals(X: np.ndarray, k: int | None) -> Residuals:
     """How far X is from the constraints. O(n^3); for many objects lambda_min is bounded by a Cholesky factorisation."""
-    least = _least_eigenvalue(X) if len(X) > EIGENVALUES_UP_TO else float(np.linalg.eigvalsh(X)[0])
+    smallest = _least_eigenvalue(X) if len(X) > EIGENVALUES_UP_TO else float(np.linalg.eigvalsh(X)[0])
     return Residuals(
         float(np.abs(X.sum(axis=1) - 1).max()),
         0.0 if k is None else abs(float(np.trace(X)) - k),
         min(0.0, float(X.min())),
-        min(0.0, least),
+        min(0.0, smallest),
     )
 
 
 def _least_eigenvalue(X: np.ndarray) -> float:
     """-1e-9 when that is proven to be a lower bound, else the eigenvalue itself."""
-    shifted = X.copy()
-    shifted[np.diag_indices(len(X))] += 1e-9
+    lifted_X = X.copy()
+    lifted_X[np.diag_indices(len(X))] += 1e-9
     try:
-        cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+        cholesky(lifted_X, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError:
         return float(np.linalg.eigvalsh(X)[0])
     return -1e-9

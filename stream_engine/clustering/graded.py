@@ -1,10 +1,5 @@
-"""The graded answer about clusters: groups, separation, replication, and what positions within groups add.
-
-One answer from all responses, without random seed. Groups: the number with the largest gain in clearness over continua,
-and the partition (`clearness`). Separation: the share of continua of the same number of objects, dimension and
-precision whose groups are less clear. Replication: `replication`. Graded structure: the log loss of answers, each
-predicted without it, by the groups' centres less that by the objects' positions (`position_errors`).
-"""
+"""The graded answer about clusters from all responses, without random seed: groups, their separation, their
+replication, and what positions within groups add."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,16 +11,16 @@ from stream_engine.clustering.clearness import Candidates
 from stream_engine.clustering.position_errors import design_effect, position_errors
 from stream_engine.clustering.position_fits import Fit, Fits
 from stream_engine.clustering.replication import replication
-from stream_engine.clustering.sentence import CANNOT_TELL, CLEARLY_SEPARATED, GRADES, LEAST, NOT_SEPARABLE, SEPARATED
+from stream_engine.clustering.sentence import (
+    CANNOT_TELL,
+    CLEARLY_SEPARATED,
+    GRADES,
+    MIN_OBJECTS,
+    NOT_SEPARABLE,
+    SEPARATED,
+)
 from stream_engine.data.answers import Answers
 from stream_engine.embedding.questions import Questions, of_answers
-
-CLEARLY, CLEAR = 0.99, 0.95  # shares of continua
-EXAMINED_AGAIN = 12  # objects of a group at least, for groups within it
-FITTED = 150_000  # different questions up to which the objects are embedded anew; given positions for more
-VISIBLE = 12.0  # standard deviations between groups that must be seen where "not separable" is said
-CHANCE = 3.0  # standard errors by which positions must predict better than chance
-SAME = 1e-9  # share of the size of all positions below which they are alike
 
 
 class CandidateGroups(NamedTuple):
@@ -106,7 +101,14 @@ class ClusterAnswer(NamedTuple):
     answers: int
 
 
-def grade_clusters(answers: Answers, points: np.ndarray | None = None, tied: int | None = None) -> ClusterAnswer:
+MAX_EMBEDDED_QUESTIONS = 150_000  # different questions up to which the objects are embedded; for more: given positions
+MIN_ERRORS_ABOVE_CHANCE = 3.0  # standard errors by which positions must predict better than chance
+MIN_VARIANCE = 1e-9  # of positions that are not all alike
+
+
+def grade_clusters(
+    answers: Answers, points: np.ndarray | None = None, tied_dimensions: int | None = None
+) -> ClusterAnswer:
     """Groups of objects, how clearly they are separated, and how well they would replicate.
 
     Parameters
@@ -114,9 +116,9 @@ def grade_clusters(answers: Answers, points: np.ndarray | None = None, tied: int
     answers : Answers
         All answers about m objects, each with its unit: its response, or itself.
     points : ndarray, optional
-        (m, d) positions on principal axes, which are used where there are more than `FITTED` different questions;
-        otherwise the objects are embedded by STE in one to three dimensions.
-    tied : int, optional
+        (m, d) positions on principal axes, which are used if there are more than `MAX_EMBEDDED_QUESTIONS` different
+        questions; otherwise the objects are embedded by STE in one to three dimensions.
+    tied_dimensions : int, optional
         A smaller number of dimensions that predicts as well as d: the less clear grade of both is stated.
 
     Returns
@@ -129,8 +131,8 @@ def grade_clusters(answers: Answers, points: np.ndarray | None = None, tied: int
     For k groups with centres c, log crowding of the borders and the elbow of the share of variance within (`borders`),
     each standardised with its mean and deviation in continua, are added; the largest gain over 2 to n / 3 groups (at
     most 40) is compared with that of continua (`clearness`). Above 99 % of them the groups are "clearly separated",
-    above 95 % "separated". "Cannot tell" is said below where groups 12 standard deviations apart would be missed more
-    often than one time in five.
+    above 95 % "separated". The grade below is "cannot tell" if groups 12 standard deviations apart would be missed more
+    often than one time in five, and "not separable" otherwise.
 
     Cost: fits of O(q d) an iteration for q questions, once O(q d^2) for the errors, and O(n^2) for each replicate.
 
@@ -139,66 +141,72 @@ def grade_clusters(answers: Answers, points: np.ndarray | None = None, tied: int
     Ward (1963); Gabriel & Sokal (1969); Silverman (1981), for gaps as evidence of groups; Pregibon (1981), for fits
     without one answer. The design is measured in docs/measurements.md, "Cluster grades".
     """
-    asked = np.flatnonzero(np.bincount(answers.rows.ravel(), minlength=answers.n_objects))
-    if len(asked) < LEAST:
-        return _unknown(answers, "few objects", 0)
-    about = answers.among(asked)
-    own = None if points is None else points[asked]
-    questions = of_answers(about)
-    if own is None or len(questions.rows) <= FITTED:
-        fits = position_fits.fitted(questions)
+    object_ids = np.flatnonzero(np.bincount(answers.rows.ravel(), minlength=answers.n_objects))
+    if len(object_ids) < MIN_OBJECTS:
+        return _cannot_tell(answers, "few objects", 0)
+    asked_answers = answers.among(object_ids)
+    own_points = None if points is None else points[object_ids]
+    questions = of_answers(asked_answers)
+    if own_points is None or len(questions.rows) <= MAX_EMBEDDED_QUESTIONS:
+        fits = position_fits.fits_of_answers(questions)
     else:
-        fits = position_fits.given(questions, own)
-    flat = fits.best.points.shape[1] == 1 or (own is not None and own.shape[1] == 1)
+        fits = position_fits.fits_of_positions(questions, own_points)
+    is_line = fits.best.points.shape[1] == 1 or (own_points is not None and own_points.shape[1] == 1)
     best = fits.best
-    if not (best.points.var(axis=0).sum() > SAME):
-        return _unknown(answers, "no positions", best.points.shape[1])
+    if not (best.points.var(axis=0).sum() > MIN_VARIANCE):
+        return _cannot_tell(answers, "no positions", best.points.shape[1])
     gain, error = _over_chance(fits)
-    compared = fits.candidates()
-    found = _judged(compared, fits)
-    if gain < CHANCE * error:
-        return _unknown(answers, "chance", best.points.shape[1])._replace(precision=best.precision)
+    candidates = fits.candidates()
+    separation = _separation(candidates, fits)
+    if gain < MIN_ERRORS_ABOVE_CHANCE * error:
+        return _cannot_tell(answers, "chance", best.points.shape[1])._replace(precision=best.precision)
     tied_to = None
-    if tied is not None and fits.table == clearness.POSITIONS and 0 < tied < best.points.shape[1]:
-        fewer = position_fits.given(questions, best.points[:, :tied])
-        other = _judged(fewer.candidates(), fewer)
-        if GRADES.index(other.grade) < GRADES.index(found.grade):
-            found, tied_to, fits, best = other, tied, fewer, fewer.best
-    labels = _partition(best, found.k)
-    everywhere = np.full(answers.n_objects, -1, np.int32)
-    everywhere[asked] = labels
+    if tied_dimensions is not None and fits.table == clearness.POSITIONS and 0 < tied_dimensions < best.points.shape[1]:
+        fewer_fits = position_fits.fits_of_positions(questions, best.points[:, :tied_dimensions])
+        separation_of_fewer = _separation(fewer_fits.candidates(), fewer_fits)
+        if GRADES.index(separation_of_fewer.grade) < GRADES.index(separation.grade):
+            separation, tied_to, fits, best = separation_of_fewer, tied_dimensions, fewer_fits, fewer_fits.best
+    labels = _partition(best, separation.k)
+    all_labels = np.full(answers.n_objects, -1, np.int32)
+    all_labels[object_ids] = labels
     variance = best.errors.variance * design_effect(
-        best.points, _workers_of(fits, about), best.lapse, best.errors.variance
+        best.points, _workers_of(fits, asked_answers), best.lapse, best.errors.variance
     )
-    again = replication(best.points, variance, labels)
-    gained, gained_error = _within(fits.questions, best, labels)
+    replicates = replication(best.points, variance, labels)
+    within_gain, within_gain_se = _gain_within(fits.questions, best, labels)
     stability, second = np.zeros(answers.n_objects), np.full(answers.n_objects, -1, np.int32)
-    stability[asked], second[asked] = again.stability, again.second
+    stability[object_ids], second[object_ids] = replicates.stability, replicates.second
     return ClusterAnswer(
-        grade=found.grade,
-        reason="few answers" if found.grade == CANNOT_TELL else "one dimension" if flat else "",
-        k=found.k,
-        labels=everywhere,
-        clearer_than=found.clearer_than,
-        detection_limit=found.detection_limit,
-        replication=again.ari,
-        replication_low=again.low,
-        replication_high=again.high,
-        gain=gained,
-        gain_se=gained_error,
+        grade=separation.grade,
+        reason="few answers" if separation.grade == CANNOT_TELL else "one dimension" if is_line else "",
+        k=separation.k,
+        labels=all_labels,
+        clearer_than=separation.clearer_than,
+        detection_limit=separation.detection_limit,
+        replication=replicates.ari,
+        replication_low=replicates.low,
+        replication_high=replicates.high,
+        gain=within_gain,
+        gain_se=within_gain_se,
         dimensions=best.points.shape[1],
         dimension_tied=tied_to,
         precision=best.precision,
-        tested=found.tested,
-        subgroups=_subgroups(best, labels, asked, answers.n_objects),
+        tested=separation.tested,
+        subgroups=_subgroups(best, labels, object_ids, answers.n_objects),
         stability=stability,
         second=second,
         answers=int(answers.times.sum()),
     )
 
 
-class _Judged(NamedTuple):
-    """The separation of the clearest groups."""
+# Groups: the number with the largest gain in clearness over continua, and the partition (`clearness`). Separation: the
+# share of continua of the same number of objects, dimension and precision whose groups are less clear.
+CLEARLY_SEPARATED_SHARE, SEPARATED_SHARE = 0.99, 0.95  # of continua
+MAX_DETECTION_LIMIT = 12.0  # standard deviations between groups that would be detected if a grade is "not separable"
+
+
+class _Separation(NamedTuple):
+    """The clearest groups and how well they are separated."""
 
     grade: str
     k: int
@@ -207,28 +215,28 @@ class _Judged(NamedTuple):
     tested: CandidateGroups
 
 
-def _judged(compared: Sequence[Candidates], fits: Fits | None = None, tests: int = 1) -> _Judged:
-    """Of the clearest groups in some fits, or in a part of the positions; `tests`: how many such questions are asked at
-    once."""
-    anew = fits is not None and fits.table == clearness.FITS
-    continua = clearness.surface(clearness.FITS if anew else clearness.POSITIONS)
-    gains = clearness.gains(compared, continua)
-    at, terms = int(gains.argmax()), clearness.terms_of_study(compared)
-    share = clearness.clearer_than(float(gains[at]), terms, continua)
-    answers = int(fits.questions.answers) if fits is not None and anew else 0
-    limit = clearness.detection_limit(clearness.terms_of_power(compared, answers), continua)
-    if 1 - share < (1 - CLEARLY) / tests:
+def _separation(candidates: Sequence[Candidates], fits: Fits | None = None, tests: int = 1) -> _Separation:
+    """The separation of the clearest groups in some fits, or in a part of the positions; `tests`: how many such answers
+    are given at once (Bonferroni)."""
+    is_embedded = fits is not None and fits.table == clearness.FITS
+    continua = clearness.surface(clearness.FITS if is_embedded else clearness.POSITIONS)
+    gains = clearness.gains(candidates, continua)
+    clearest, terms = int(gains.argmax()), clearness.terms_of_study(candidates)
+    share = clearness.clearer_than(float(gains[clearest]), terms, continua)
+    answers = int(fits.questions.answers) if fits is not None and is_embedded else 0
+    limit = clearness.detection_limit(clearness.terms_of_power(candidates, answers), continua)
+    if 1 - share < (1 - CLEARLY_SEPARATED_SHARE) / tests:
         grade = CLEARLY_SEPARATED
-    elif 1 - share < (1 - CLEAR) / tests:
+    elif 1 - share < (1 - SEPARATED_SHARE) / tests:
         grade = SEPARATED
     else:
-        grade = NOT_SEPARABLE if limit <= VISIBLE else CANNOT_TELL
-    ks = compared[0].k
-    return _Judged(grade, int(ks[at]), share, limit, CandidateGroups(ks, gains))
+        grade = NOT_SEPARABLE if limit <= MAX_DETECTION_LIMIT else CANNOT_TELL
+    ks = candidates[0].k
+    return _Separation(grade, int(ks[clearest]), share, limit, CandidateGroups(ks, gains))
 
 
 def _partition(best: Fit, k: int) -> np.ndarray:
-    """(n,) int32 of the best fit, numbered by first appearance."""
+    """(n,) int32 k groups of the positions of the best fit, numbered by first appearance."""
     labels = borders.cuts(best.points, (k,))[0].labels
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse.reshape(-1)].astype(np.int32)
@@ -240,55 +248,58 @@ def _over_chance(fits: Fits) -> tuple[float, float]:
     return _mean(np.log(2) - errors.near, np.log(2) - errors.far, q)
 
 
-def _within(questions: Questions, best: Fit, labels: np.ndarray) -> tuple[float, float]:
-    """Held-out log loss of groups' centres less that of positions, and its standard error."""
+def _gain_within(questions: Questions, best: Fit, labels: np.ndarray) -> tuple[float, float]:
+    """Held-out log loss of groups' centres less that of positions (`position_errors`), and its standard error."""
     k = int(labels.max()) + 1
     size = np.bincount(labels, minlength=k)[:, None]
     centres = np.stack([np.bincount(labels, column, k) for column in best.points.T], axis=1) / size
-    tied = position_fits.centres(centres, questions, labels, best.lapse)
-    own = questions._replace(rows=labels[questions.rows], n_objects=k)
-    errors = position_errors(tied.points, own, tied.lapse, position_fits.RIDGE)
+    group_fit = position_fits.centres(centres, questions, labels, best.lapse)
+    group_questions = questions._replace(rows=labels[questions.rows], n_objects=k)
+    errors = position_errors(group_fit.points, group_questions, group_fit.lapse, position_fits.RIDGE)
     return _mean(errors.near - best.errors.near, errors.far - best.errors.far, questions)
 
 
 def _mean(near: np.ndarray, far: np.ndarray, questions: Questions) -> tuple[float, float]:
-    """Of values of both answers to each question, over the answers; and its standard error."""
+    """The mean, over answers, of values of both answers to each question; and its standard error."""
     count = questions.answers
     mean = float(questions.near @ near + questions.far @ far) / count
     scatter = float(questions.near @ (near - mean) ** 2 + questions.far @ (far - mean) ** 2)
     return mean, float(np.sqrt(scatter)) / count
 
 
-def _subgroups(best: Fit, labels: np.ndarray, asked: np.ndarray, m: int) -> tuple[Subgroup, ...]:
-    """Groups within each group of `EXAMINED_AGAIN` objects, on their positions."""
-    large = [group for group in range(int(labels.max()) + 1) if (labels == group).sum() >= EXAMINED_AGAIN]
-    made = []
+MIN_SPLIT_SIZE = 12  # objects of a group that is examined for groups within it
+
+
+def _subgroups(best: Fit, labels: np.ndarray, object_ids: np.ndarray, m: int) -> tuple[Subgroup, ...]:
+    """Groups within each group of at least `MIN_SPLIT_SIZE` objects, on their positions."""
+    large = [group for group in range(int(labels.max()) + 1) if (labels == group).sum() >= MIN_SPLIT_SIZE]
+    subgroups = []
     for group in large:
-        inside = np.flatnonzero(labels == group)
-        points = best.points[inside]
-        precise = clearness.precision(points, best.errors.variance[inside])
-        compared = [clearness.candidates(points, precise)]
-        found = _judged(compared, tests=len(large))
-        everywhere = np.full(m, -1, np.int32)
-        everywhere[asked[inside]] = compared[0].labels[found.k - 2]
-        made.append(Subgroup(group, found.k, found.grade, everywhere))
-    return tuple(made)
+        members = np.flatnonzero(labels == group)
+        points = best.points[members]
+        point_precision = clearness.precision(points, best.errors.variance[members])
+        candidates = [clearness.candidates(points, point_precision)]
+        separation = _separation(candidates, tests=len(large))
+        all_labels = np.full(m, -1, np.int32)
+        all_labels[object_ids[members]] = candidates[0].labels[separation.k - 2]
+        subgroups.append(Subgroup(group, separation.k, separation.grade, all_labels))
+    return tuple(subgroups)
 
 
 def _workers_of(fits: Fits, answers: Answers) -> Answers:
-    """The answers, by nobody in particular where the fits know no workers."""
+    """The answers; without their participants if the fits have one lapse rate for all."""
     return answers if len(fits.best.lapse) > 1 else answers._replace(participant=np.full_like(answers.participant, -1))
 
 
-def _unknown(answers: Answers, reason: str, dimensions: int) -> ClusterAnswer:
-    """No groups, and why."""
+def _cannot_tell(answers: Answers, reason: str, dimensions: int) -> ClusterAnswer:
+    """The answer "cannot tell", with its reason."""
     nan, m = float("nan"), answers.n_objects
-    nobody = np.full(m, -1, np.int32)
+    no_group = np.full(m, -1, np.int32)
     return ClusterAnswer(
         grade=CANNOT_TELL,
         reason=reason,
         k=None,
-        labels=nobody,
+        labels=no_group,
         clearer_than=nan,
         detection_limit=nan,
         replication=nan,
@@ -302,6 +313,6 @@ def _unknown(answers: Answers, reason: str, dimensions: int) -> ClusterAnswer:
         tested=CandidateGroups(np.empty(0, np.int64), np.empty(0)),
         subgroups=(),
         stability=np.zeros(m),
-        second=nobody,
+        second=no_group,
         answers=int(answers.times.sum()),
     )

@@ -1,22 +1,4 @@
-"""How well answers determine each position, and how likely each answer is to a fit without it.
-
-With g_qi = dDelta_q / dx_i, s = sigma(Delta_q), p = lapse / 2 + (1 - lapse) s and u = (1 - lapse) s (1 - s), the Fisher
-information of one position, the others known, is the block
-
-    H_i = sum_q answers_q u_q^2 / (p_q (1 - p_q)) g_qi g_qi' + 2 ridge I.
-
-Its inverse is the variance of the position where answers are independent. Answers of one response are not: it is
-multiplied by the design effect (Kish 1965), the scatter of the sums of scores over responses by that of the scores,
-
-    max(1, sum_u sum_i |sum_{t in u} e_t g_ti|^2 / sum_t sum_i |e_t g_ti|^2),   norms by H_i^-1,
-
-e_t the slope of the log likelihood of answer t in Delta. Without answer t, one Newton step on each position gives
-
-    Delta_t - e_t h_t / (1 - w_t h_t),   h_t = sum_i g_ti' H_i^-1 g_ti,   w_t = u^2 / (p (1 - p)),
-
-and so the loss of each answer as one that is held out, without a fit for each (Pregibon 1981; Beirami et al. 2017).
-The same for objects that are tied to the centres of groups: rows then hold numbers of groups. O(q d^2).
-"""
+"""How well answers determine each position, and how likely each answer is under a fit without it."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -26,12 +8,28 @@ import numpy as np
 from stream_engine.data.answers import Answers
 from stream_engine.embedding.questions import Questions
 
-MOST_LEVERAGE = 0.9  # w h, above which a step without an answer would be no small one
-AT_ONCE = 1 << 15  # questions: what is computed between them stays below 40 MB in five dimensions
+# With g_qi = dDelta_q / dx_i, s = sigma(Delta_q), p = lapse / 2 + (1 - lapse) s and u = (1 - lapse) s (1 - s), the
+# Fisher information of one position, the others known, is the block
+#
+#     H_i = sum_q answers_q u_q^2 / (p_q (1 - p_q)) g_qi g_qi' + 2 ridge I.
+#
+# Its inverse is the variance of the position if answers are independent. Answers of one response are not: it is
+# multiplied by the design effect (Kish 1965), the scatter of the sums of scores over responses by that of the scores,
+#
+#     max(1, sum_u sum_i |sum_{t in u} e_t g_ti|^2 / sum_t sum_i |e_t g_ti|^2),   norms by H_i^-1,
+#
+# e_t the slope of the log likelihood of answer t in Delta. Without answer t, one Newton step on each position gives
+#
+#     Delta_t - e_t h_t / (1 - w_t h_t),   h_t = sum_i g_ti' H_i^-1 g_ti,   w_t = u^2 / (p (1 - p)),
+#
+# and so the loss of each answer as one that is held out, without a fit for each (Pregibon 1981; Beirami et al. 2017).
+# For objects that are tied to the centres of groups, rows contain numbers of groups.
+MAX_LEVERAGE = 0.9  # w h, above which a step without an answer would not be small
+BLOCK_SIZE = 1 << 15  # questions at a time: intermediate arrays stay below 40 MB in five dimensions
 
 
 class PositionErrors(NamedTuple):
-    """Of n positions in d dimensions, and q questions."""
+    """Errors of n positions in d dimensions, and held-out losses of q questions."""
 
     variance: np.ndarray  # (n, d, d) inverse information
     near: np.ndarray  # (q,) loss, in nats, of an answer d(i, j) < d(k, l), held out
@@ -39,34 +37,35 @@ class PositionErrors(NamedTuple):
 
 
 def position_errors(points: np.ndarray, questions: Questions, lapse: np.ndarray, ridge: float) -> PositionErrors:
-    """Of points (n, d) and lapses (n_workers,). O(q d^2 + n d^3)."""
+    """The errors of points (n, d), with lapse rates (n_workers,). O(q d^2 + n d^3)."""
     n, d = points.shape
     blocks = np.zeros((n, d, d))
-    for q in _parts(len(questions.rows)):
+    for q in _blocks_of(len(questions.rows)):
         rows = questions.rows[q]
         delta, slopes = _slopes(points, rows)
         p, u = _likelihood(delta, lapse[questions.worker[q]])
         weight = (questions.near[q] + questions.far[q]) * u * u / (p * (1.0 - p))
         for a in range(d):
             for b in range(a + 1):
-                each = weight[:, None] * slopes[:, :, a] * slopes[:, :, b]
-                blocks[:, a, b] += np.bincount(rows.ravel(), each.ravel(), n)
+                products = weight[:, None] * slopes[:, :, a] * slopes[:, :, b]
+                blocks[:, a, b] += np.bincount(rows.ravel(), products.ravel(), n)
                 blocks[:, b, a] = blocks[:, a, b]
     variance = np.linalg.inv(blocks + 2 * ridge * np.eye(d))
     near, far = np.empty(len(questions.rows)), np.empty(len(questions.rows))
-    for q in _parts(len(questions.rows)):
+    for q in _blocks_of(len(questions.rows)):
         rows, rate = questions.rows[q], lapse[questions.worker[q]]
         delta, slopes = _slopes(points, rows)
         p, u = _likelihood(delta, rate)
-        leverage = _norm(variance[rows], slopes).sum(axis=1)
-        step = leverage / (1.0 - np.minimum(u * u / (p * (1.0 - p)) * leverage, MOST_LEVERAGE))
+        leverage = _squared_norm(variance[rows], slopes).sum(axis=1)
+        step = leverage / (1.0 - np.minimum(u * u / (p * (1.0 - p)) * leverage, MAX_LEVERAGE))
         near[q] = -np.log(_likelihood(delta - u / p * step, rate)[0])
         far[q] = -np.log(1.0 - _likelihood(delta + u / (1.0 - p) * step, rate)[0])
     return PositionErrors(variance, near, far)
 
 
 def design_effect(points: np.ndarray, answers: Answers, lapse: np.ndarray, variance: np.ndarray) -> float:
-    """Of answers in responses, at least 1; with `variance` (n, d, d) of the positions. O(m d^2 + m log m).
+    """The design effect of answers that come in responses, at least 1; `variance` (n, d, d) of the positions.
+    O(m d^2 + m log m).
 
     >>> rows = np.array([[0, 1, 0, 2], [0, 1, 0, 2], [1, 0, 1, 2]], np.int32)
     >>> answers = Answers(rows, np.ones(3), np.full(3, -1), np.array([0, 0, 1]), 3)
@@ -80,48 +79,50 @@ def design_effect(points: np.ndarray, answers: Answers, lapse: np.ndarray, varia
     begins = np.flatnonzero(np.append(True, unit[1:] != unit[:-1]))
     if len(begins) == len(unit):
         return 1.0
-    together = alone = 0.0
+    scatter_of_sums = scatter_of_scores = 0.0
     for part in _whole_units(begins, len(unit)):
         rows, times = answers.rows[order[part]], answers.times[order[part]]
         delta, slopes = _slopes(points, rows)
         p, u = _likelihood(delta, lapse[answers.participant[order[part]] + 1])
-        sizes = (times * (u / p) ** 2)[:, None] * _norm(variance[rows], slopes)
-        alone += float(sizes.sum())
+        sizes = (times * (u / p) ** 2)[:, None] * _squared_norm(variance[rows], slopes)
+        scatter_of_scores += float(sizes.sum())
         scores = (times * u / p)[:, None, None] * slopes
-        own, at = np.unique(unit[part, None] * len(points) + rows, return_inverse=True)  # objects of units
+        objects_of_units, at = np.unique(unit[part, None] * len(points) + rows, return_inverse=True)  # objects of units
         at = at.reshape(-1)
         sums = np.stack([np.bincount(at, scores[:, :, c].ravel()) for c in range(points.shape[1])], axis=1)
-        single = np.bincount(unit[part] - unit[part][0])[own // len(points) - unit[part][0]] == 1
-        alike = np.bincount(at, sizes.ravel())  # of a single answer: times it was given, each by itself
-        together += float(np.where(single, alike, _norm(variance[own % len(points)], sums)).sum())
-    return max(1.0, together / alone) if alone > 0 else 1.0
+        single = np.bincount(unit[part] - unit[part][0])[objects_of_units // len(points) - unit[part][0]] == 1
+        single_squares = np.bincount(at, sizes.ravel())  # of a single answer, given several times: each time by itself
+        scatter_of_sums += float(
+            np.where(single, single_squares, _squared_norm(variance[objects_of_units % len(points)], sums)).sum()
+        )
+    return max(1.0, scatter_of_sums / scatter_of_scores) if scatter_of_scores > 0 else 1.0
 
 
-def _parts(n: int) -> Iterator[slice]:
-    return (slice(begin, begin + AT_ONCE) for begin in range(0, n, AT_ONCE))
+def _blocks_of(n: int) -> Iterator[slice]:
+    return (slice(begin, begin + BLOCK_SIZE) for begin in range(0, n, BLOCK_SIZE))
 
 
 def _whole_units(begins: np.ndarray, n: int) -> Iterator[slice]:
-    """Slices of n answers, cut where units begin, of `AT_ONCE` answers at least, but for the last."""
+    """Slices of n answers that begin where units begin, of at least `BLOCK_SIZE` answers except for the last."""
     begin = 0
     while begin < n:
-        later = begins[np.searchsorted(begins, begin + AT_ONCE) :]
-        end = int(later[0]) if len(later) else n
+        later_begins = begins[np.searchsorted(begins, begin + BLOCK_SIZE) :]
+        end = int(later_begins[0]) if len(later_begins) else n
         yield slice(begin, end)
         begin = end
 
 
 def _slopes(points: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(q,) Delta, and (q, 4, d) dDelta / dx of the objects of each row, 0 where the object stands earlier in the row,
-    too, whose slope it is part of."""
+    """(q,) Delta, and (q, 4, d) dDelta / dx of the objects of each row. An object that is in a row twice has its whole
+    slope at the first of the two places, and 0 at the second."""
     i, j, k, l = np.moveaxis(points[rows], 1, 0)
     near, far = i - j, k - l
     slopes = np.stack([-2.0 * near, 2.0 * near, 2.0 * far, -2.0 * far], axis=1)
     for later in (2, 3):  # the two objects of a pair differ
         for earlier in (0, 1):
-            same = rows[:, later] == rows[:, earlier]
-            slopes[same, earlier] += slopes[same, later]
-            slopes[same, later] = 0.0
+            is_repeated = rows[:, later] == rows[:, earlier]
+            slopes[is_repeated, earlier] += slopes[is_repeated, later]
+            slopes[is_repeated, later] = 0.0
     return (far * far).sum(axis=1) - (near * near).sum(axis=1), slopes
 
 
@@ -132,6 +133,6 @@ def _likelihood(delta: np.ndarray, lapse: np.ndarray) -> tuple[np.ndarray, np.nd
     return p, (1.0 - lapse) * share * (1.0 - share)
 
 
-def _norm(variance: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+def _squared_norm(variance: np.ndarray, slopes: np.ndarray) -> np.ndarray:
     """s' V s of matrices (..., d, d) and vectors (..., d)."""
     return np.einsum("...a,...ab,...b->...", slopes, variance, slopes)

@@ -1,11 +1,5 @@
-"""Positions of objects by which groups are judged, with their errors.
-
-Where answers are few, STE is fitted in three, two and one dimensions, each also from the principal axes of another.
-Groups are judged in the fits in two and three together (`clearness.weights`): the number of dimensions is not chosen.
-The partition, and all that is said of single objects, are of the fit with the smallest held-out loss. Where there are
-many answers, positions are given, in as many dimensions as predict best, and only the scale and a lapse rate are
-fitted.
-"""
+"""Positions of objects in which groups are looked for, with their errors: fits in one to three dimensions if answers
+are few, given positions if there are many."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -20,9 +14,8 @@ from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.lapse_prior import LEAST, MOST
 from stream_engine.embedding.questions import Questions
 
-RIDGE = 0.1
+RIDGE = 0.1  # of every fit
 TOLERANCE = 1e-5
-COMPARED = 2  # the fits in three and in two dimensions
 
 
 class Fit(NamedTuple):
@@ -40,40 +33,50 @@ class Fit(NamedTuple):
 
 
 class Fits(NamedTuple):
-    """What groups are looked for in."""
+    """The positions in which groups are looked for.
+
+    The clearness of groups is averaged over several fits, so the number of dimensions is not chosen. The partition, and
+    all statements about single objects, come from the fit with the smallest held-out loss.
+    """
 
     questions: Questions
-    compared: tuple[Fit, ...]  # over which the statistic is averaged
-    best: Fit  # what predicts held-out answers best
-    table: str  # of `clearness`
+    averaged_fits: tuple[Fit, ...]  # over which the clearness is averaged
+    best: Fit  # the one that predicts held-out answers best
+    table: str  # `clearness.FITS` or `clearness.POSITIONS`
 
     def candidates(self) -> list[clearness.Candidates]:
-        """Of each compared fit."""
+        """Every number of groups, in each of the averaged fits."""
         answers = self.questions.answers
-        return [clearness.candidates(each.points, each.precision, -each.log_loss * answers) for each in self.compared]
+        return [clearness.candidates(fit.points, fit.precision, -fit.log_loss * answers) for fit in self.averaged_fits]
 
 
-def fitted(questions: Questions) -> Fits:
-    """Fits in few dimensions. Some 0.1 s for 4,000 answers about 48 objects; O(q) an iteration."""
-    three = _better(questions, 3, ())
-    two = _better(questions, 2, (three.points[:, :2],))
-    three = _better(questions, 3, (two.points,), three)
-    one = _better(questions, 1, (two.points[:, :1],))
-    made = [_with_errors(each.points, each.lapse, questions) for each in (three, two, one)]
-    best = min(made, key=lambda each: each.log_loss)
-    return Fits(questions, tuple(made[:COMPARED]), best, clearness.FITS)
+N_AVERAGED_FITS = 2  # those in three and in two dimensions
 
 
-def _better(questions: Questions, d: int, begin: Sequence[np.ndarray], known: Embedding | None = None) -> Embedding:
-    """The fit with the smallest objective of `known`, by default one from the directions of descent, and those from
-    each of `begin`."""
-    first = fit(questions, d, RIDGE, tolerance=TOLERANCE) if known is None else known
-    others = [fit(questions, d, RIDGE, start=each, tolerance=TOLERANCE) for each in begin]
-    return min([first, *others], key=lambda each: each.objective)
+def fits_of_answers(questions: Questions) -> Fits:
+    """STE in three, two and one dimensions, each also from the principal axes of another. About 0.1 s for 4,000 answers
+    about 48 objects; O(q) an iteration."""
+    fit_3d = _better(questions, 3, ())
+    fit_2d = _better(questions, 2, (fit_3d.points[:, :2],))
+    fit_3d = _better(questions, 3, (fit_2d.points,), fit_3d)
+    fit_1d = _better(questions, 1, (fit_2d.points[:, :1],))
+    fits = [_with_errors(fit.points, fit.lapse, questions) for fit in (fit_3d, fit_2d, fit_1d)]
+    best = min(fits, key=lambda fit: fit.log_loss)
+    return Fits(questions, tuple(fits[:N_AVERAGED_FITS]), best, clearness.FITS)
 
 
-def given(questions: Questions, points: np.ndarray) -> Fits:
-    """Positions that are known, with the scale and the one lapse rate that make the answers likeliest."""
+def _better(
+    questions: Questions, d: int, starts: Sequence[np.ndarray], first_fit: Embedding | None = None
+) -> Embedding:
+    """The fit with the smallest objective among `first_fit` (by default, one without a start) and one from each of
+    `starts`."""
+    own_fit = fit(questions, d, RIDGE, tolerance=TOLERANCE) if first_fit is None else first_fit
+    other_fits = [fit(questions, d, RIDGE, start=start, tolerance=TOLERANCE) for start in starts]
+    return min([own_fit, *other_fits], key=lambda start: start.objective)
+
+
+def fits_of_positions(questions: Questions, points: np.ndarray) -> Fits:
+    """Given positions, with the scale and the one lapse rate that make the answers most likely."""
     questions = questions._replace(worker=np.zeros_like(questions.worker), n_workers=1)
     loss = Loss(questions)
 
@@ -82,24 +85,25 @@ def given(questions: Questions, points: np.ndarray) -> Fits:
         value, slope, lapse_slope = loss(scale * points, np.array([lapse]))
         return value, np.array([scale * float((slope * points).sum()), float(lapse_slope[0]) * lapse * (1 - lapse)])
 
-    found = minimize(cost, [0.0, -3.0], jac=True, method="L-BFGS-B", options={"maxiter": 10, "ftol": 1e-6})
-    lapse = np.array([np.clip(1 / (1 + np.exp(-found.x[1])), LEAST, MOST)])
-    one = _with_errors(np.exp(found.x[0]) * points, lapse, questions)
-    return Fits(questions, (one,), one, clearness.POSITIONS)
+    optimum = minimize(cost, [0.0, -3.0], jac=True, method="L-BFGS-B", options={"maxiter": 10, "ftol": 1e-6})
+    lapse = np.array([np.clip(1 / (1 + np.exp(-optimum.x[1])), LEAST, MOST)])
+    positions_fit = _with_errors(np.exp(optimum.x[0]) * points, lapse, questions)
+    return Fits(questions, (positions_fit,), positions_fit, clearness.POSITIONS)
 
 
 def centres(points: np.ndarray, questions: Questions, labels: np.ndarray, lapse: np.ndarray) -> Embedding:
-    """Positions of k groups in the place of their objects' `labels` (n,), begun at `points` (k, d). O(q log q)."""
+    """Positions of k groups, each object standing for its group (`labels` (n,)), from the start `points` (k, d).
+    O(q log q)."""
     k = len(points)
     keys = np.zeros(len(questions.rows), np.int64)
     for column in questions.rows.T:
         keys = keys * k + labels[column]
-    keys, at = np.unique(keys * questions.n_workers + questions.worker, return_inverse=True)
-    near, far = (np.bincount(at.reshape(-1), counts) for counts in (questions.near, questions.far))
-    rest, worker = np.divmod(keys, questions.n_workers)
-    rows = np.stack([rest // k**power % k for power in (3, 2, 1, 0)], axis=1).astype(np.int32)
-    tied = Questions(rows, near, far, worker.astype(np.int32), k, questions.n_workers)
-    return fit(tied, points.shape[1], RIDGE, start=points, lapse=lapse, tolerance=TOLERANCE)
+    keys, place = np.unique(keys * questions.n_workers + questions.worker, return_inverse=True)
+    near, far = (np.bincount(place.reshape(-1), counts) for counts in (questions.near, questions.far))
+    pairs_code, worker = np.divmod(keys, questions.n_workers)
+    rows = np.stack([pairs_code // k**power % k for power in (3, 2, 1, 0)], axis=1).astype(np.int32)
+    group_questions = Questions(rows, near, far, worker.astype(np.int32), k, questions.n_workers)
+    return fit(group_questions, points.shape[1], RIDGE, start=points, lapse=lapse, tolerance=TOLERANCE)
 
 
 def _with_errors(points: np.ndarray, lapse: np.ndarray, questions: Questions) -> Fit:

@@ -1,9 +1,5 @@
-"""Both SDPs solved by cvxpy, with the engine's own certificate.
-
-`optimum` declares the program of Perrot et al. 2020 (sec. 3) and returns what the interior-point method found.
-`solve` repairs that to a strictly feasible point and proves how good it is, by the bound that proves the ADMM's
-(`dual_bounds`), so that nothing has to be believed of the solver.
-"""
+"""Both SDPs solved by cvxpy's interior-point method, and certified by the engine: the result is repaired to a strictly
+feasible point, and its bound is the one of the ADMM (`dual_bounds`), so nothing depends on trusting the solver."""
 
 from typing import NamedTuple
 
@@ -11,14 +7,12 @@ import numpy as np
 
 from stream_engine.clustering import cascade
 from stream_engine.clustering.cascade import Solution
-from stream_engine.clustering.dual_bounds import feasible, upper_bound
-from stream_engine.clustering.projection import projected
+from stream_engine.clustering.dual_bounds import upper_bound
+from stream_engine.clustering.feasible_points import feasible
+from stream_engine.clustering.projection import project_eigenvalues
 from stream_engine.clustering.similarity_matrix import checked
 from stream_engine.counts.spectral import dense, spectral_size, top_eigenpairs
 from stream_engine.data import available_memory, interior_point
-
-MOST_OBJECTS = 100  # a minute and 1.6 GB
-BYTES = 16  # of n^4
 
 
 class Optimum(NamedTuple):
@@ -31,7 +25,7 @@ class Optimum(NamedTuple):
 
 
 def optimum(W: np.ndarray, k: int | None, lam: float | None) -> Optimum:
-    """SDP-k or SDP-lambda of a dense W, as cvxpy solves it. O(n^6) time, O(n^4) memory.
+    """SDP-k or SDP-lambda of a dense W (Perrot et al. 2020, sec. 3), as cvxpy solves it. O(n^6) time, O(n^4) memory.
 
     >>> W = np.array([[0, 2, -1, -1], [2, 0, -1, -1], [-1, -1, 0, 2], [-1, -1, 2, 0.]])
     >>> round(optimum(W, 2, None).objective, 4)
@@ -49,14 +43,18 @@ def optimum(W: np.ndarray, k: int | None, lam: float | None) -> Optimum:
     iterations = interior_point.solve(problem)
     N = np.zeros(W.shape)
     N[upper] = np.maximum(positive.dual_value, 0.0) / 2 * scale  # of the entries on both sides of the diagonal
-    found = np.asarray(X.value)
-    return Optimum((found + found.T) / 2, N + N.T, float(problem.value) * scale, iterations)
+    solution_matrix = np.asarray(X.value)
+    return Optimum((solution_matrix + solution_matrix.T) / 2, N + N.T, float(problem.value) * scale, iterations)
+
+
+MAX_OBJECTS = 100  # which take a minute and 1.6 GB
+BYTES_PER_ENTRY = 16  # of the n^4
 
 
 def solve(W, k: int | None = None, lam: float | None = None, tol: float = 1e-4) -> Solution:
     """SDP-k (k given) or SDP-lambda (lam given) as `cascade.solve`, by cvxpy. `certified`: the gap is at most `tol`.
 
-    Raises `TooLarge` above `MOST_OBJECTS` and where memory does not suffice, and `interior_point.NotSolved`.
+    Raises `TooLarge` above `MAX_OBJECTS` and where memory does not suffice, and `interior_point.NotSolved`.
 
     >>> W = np.array([[0, 2, -1, -1], [2, 0, -1, -1], [-1, -1, 0, 2], [-1, -1, 2, 0.]])
     >>> s = solve(W, k=2)
@@ -68,18 +66,20 @@ def solve(W, k: int | None = None, lam: float | None = None, tol: float = 1e-4) 
     if n < 3 or k in (1, n) or not W.any():  # one point is feasible, or every one is as good
         return cascade.solve(W, k, lam, tol)
     next_step = "set solver='engine', or choose objects (objects=100)"
-    interior_point.require_at_most("an SDP of so many objects", n, MOST_OBJECTS, next_step)
-    available_memory.require(f"an SDP of {n} objects by cvxpy", BYTES * n**4, next_step)
-    found = optimum(W, k, lam)
-    values, vectors = top_eigenpairs(found.X, n - 1)
-    x = projected(values, k)
+    interior_point.require_at_most("an SDP of so many objects", n, MAX_OBJECTS, next_step)
+    available_memory.require(f"an SDP of {n} objects by cvxpy", BYTES_PER_ENTRY * n**4, next_step)
+    relaxation = optimum(W, k, lam)
+    values, vectors = top_eigenpairs(relaxation.X, n - 1)
+    x = project_eigenvalues(values, k)
     factor, x = vectors[:, x > 0], x[x > 0]
     X = feasible((factor * x) @ factor.T + 1.0 / n, k)
     objective = float(np.vdot(W, X) - (lam or 0.0) * np.trace(X))
-    bound = max(objective, upper_bound(W - (lam or 0.0) * np.eye(n) + found.multiplier, k))
+    upper = max(objective, upper_bound(W - (lam or 0.0) * np.eye(n) + relaxation.multiplier, k))
     trace = float(np.trace(X))
-    gap = (bound - objective) / cascade._unit(objective, lam, trace, spectral_size(W))
+    gap = (upper - objective) / cascade.gap_unit(objective, lam, trace, spectral_size(W))
     proven = gap <= tol
-    how = "dual bound" if proven else ""
+    proof = "dual bound" if proven else ""
     residuals = cascade.residuals(X, k)
-    return Solution(None, X, factor, x, trace, objective, bound, gap, residuals, proven, how, found.iterations, None)
+    return Solution(
+        None, X, factor, x, trace, objective, upper, gap, residuals, proven, proof, relaxation.iterations, None
+    )

@@ -1,9 +1,4 @@
-"""The answer about clusters in one sentence, made from the figures of its report; shown wherever the answer is.
-
-The words of a grade, of a replication and of what positions add depend on the figures alone. Adjusted Rand indices are
-called as Steinley (2004, Properties of the Hubert-Arabie adjusted Rand index) suggests: from .9 on the same partition,
-from .65 on a similar one.
-"""
+"""The answer about clusters in one sentence, made from the figures of its report."""
 
 from collections.abc import Iterator, Mapping
 from math import ceil, isfinite, log10
@@ -14,10 +9,8 @@ from stream_engine.state.artifact import figure
 CLEARLY_SEPARATED, SEPARATED = "clearly separated", "separated"
 NOT_SEPARABLE, CANNOT_TELL = "not separable", "cannot tell"
 GRADES = (CANNOT_TELL, NOT_SEPARABLE, SEPARATED, CLEARLY_SEPARATED)
-LEAST = 8  # objects
-CHANCE, UNCONNECTED, ALIKE = "chance", "unconnected", "no positions"  # reasons
-SAME, SIMILAR = 0.9, 0.65  # adjusted Rand index
-NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+MIN_OBJECTS = 8  # of a grade
+CHANCE, UNCONNECTED, ALL_ALIKE = "chance", "unconnected", "no positions"  # reasons
 
 
 class Headline(NamedTuple):
@@ -44,10 +37,10 @@ def sentence(report: Mapping[str, Any]) -> str:
     """
     grade = report.get("grade")
     if grade == CANNOT_TELL:
-        return f"Cannot tell whether there are clusters: {_why(report)}."
+        return f"Cannot tell whether there are clusters: {_reason(report)}."
     if grade not in GRADES:
         return ""
-    parts = "; ".join([_found(report), *_more(report)])
+    parts = "; ".join([_groups_and_grade(report), *_further_statements(report)])
     on_a_line = " All objects lie along one dimension." if report.get("reason") == "one dimension" else ""
     return f"{parts}.{on_a_line}"
 
@@ -60,23 +53,28 @@ def headline(report: Mapping[str, Any]) -> Headline:
     """
     grade, clearer = report.get("grade"), _clearer(report)
     if grade == CANNOT_TELL:
-        return Headline("Cannot tell", _why(report))
+        return Headline("Cannot tell", _reason(report))
     if grade == NOT_SEPARABLE:
         return Headline("No clusters detected", clearer)
-    return Headline(f"{_whole(report, 'k')} groups", ": ".join(filter(None, (str(grade), clearer))))
+    return Headline(f"{_integer(report, 'k')} groups", ": ".join(filter(None, (str(grade), clearer))))
 
 
-def _found(report: Mapping[str, Any]) -> str:
+NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+
+
+def _groups_and_grade(report: Mapping[str, Any]) -> str:
     """The groups and their grade."""
-    k, clearer = _whole(report, "k"), _clearer(report)
+    k, clearer = _integer(report, "k"), _clearer(report)
     if report["grade"] != NOT_SEPARABLE:
         number = NUMBERS[k].capitalize() if k < len(NUMBERS) else f"{k:,}"
         return f"{number} groups, {report['grade']}" + (f" ({clearer})" if clearer else "")
     limit = _limit(report)
-    told = [clearer, f"groups {limit} apart would have been detected" if limit else ""]
-    what = f"the {k} clearest groups are" if k > 1 else "the objects are"
-    inside = "; ".join(filter(None, told))
-    return f"No clusters detected: {what} not separable from a continuum" + (f" ({inside})" if inside else "")
+    notes = [clearer, f"groups {limit} apart would have been detected" if limit else ""]
+    subject = f"the {k} clearest groups are" if k > 1 else "the objects are"
+    parenthesis = "; ".join(filter(None, notes))
+    return f"No clusters detected: {subject} not separable from a continuum" + (
+        f" ({parenthesis})" if parenthesis else ""
+    )
 
 
 def _clearer(report: Mapping[str, Any]) -> str:
@@ -96,51 +94,59 @@ def _limit(report: Mapping[str, Any]) -> str:
     return f"{limit:.1f} within-group standard deviations"
 
 
-def _more(report: Mapping[str, Any]) -> Iterator[str]:
+# Steinley (2004, Properties of the Hubert-Arabie adjusted Rand index): from .9 on excellent, from .65 on moderate
+SAME_PARTITION_ARI, SIMILAR_PARTITION_ARI = 0.9, 0.65
+
+
+def _further_statements(report: Mapping[str, Any]) -> Iterator[str]:
     """What a replication would find, what positions add, and which groups split again."""
     ari = figure(report, "replication", "ari")
     if ari is not None:
         low, high = figure(report, "replication", "low"), figure(report, "replication", "high")
-        inside = f"ARI {apa(ari)}" + (f", 95 % CI {apa(low)} to {apa(high)}" if None not in (low, high) else "")
-        which = "the same" if ari >= SAME else "a similar" if ari >= SIMILAR else "another"
-        yield f"{which} partition is expected in a replication ({inside})"
+        parenthesis = f"ARI {apa(ari)}" + (f", 95 % CI {apa(low)} to {apa(high)}" if None not in (low, high) else "")
+        adjective = (
+            "the same" if ari >= SAME_PARTITION_ARI else "a similar" if ari >= SIMILAR_PARTITION_ARI else "another"
+        )
+        yield f"{adjective} partition is expected in a replication ({parenthesis})"
     gain, error = figure(report, "gain"), figure(report, "gain_se")
     if gain is not None and error is not None:
         digits = max(3, min(6, ceil(-log10(error)))) if error > 0 else 3
-        inside = f"{apa(gain, digits)} ± {apa(error, digits)} nats an answer"
+        parenthesis = f"{apa(gain, digits)} ± {apa(error, digits)} nats an answer"
         groups = "groups" if are_separated(report) else "parts"
         if gain > 1.96 * error:
-            yield f"positions within the {groups} still carry information ({inside})"
+            yield f"positions within the {groups} still carry information ({parenthesis})"
         else:
-            yield f"no information is detected in positions within the {groups} ({inside})"
-    for each in report.get("subgroups") or ():
-        if isinstance(each, Mapping) and are_separated(each):
-            yield f"group {_whole(each, 'group')} splits again into {_whole(each, 'k')} ({each['grade']})"
+            yield f"no information is detected in positions within the {groups} ({parenthesis})"
+    for subgroup in report.get("subgroups") or ():
+        if isinstance(subgroup, Mapping) and are_separated(subgroup):
+            group, k = _integer(subgroup, "group"), _integer(subgroup, "k")
+            yield f"group {group} splits again into {k} ({subgroup['grade']})"
 
 
-def _why(report: Mapping[str, Any]) -> str:
-    """Why nobody can tell."""
+def _reason(report: Mapping[str, Any]) -> str:
+    """Why the grade is "cannot tell"."""
     reason, limit = report.get("reason"), _limit(report)
-    answers, objects = _whole(report, "answers"), _whole(report, "objects")
+    answers, objects = _integer(report, "answers"), _integer(report, "objects")
     if reason == "few objects":
-        return f"there {'is 1 object' if objects == 1 else f'are {objects:,} objects'}, and at least {LEAST} are needed"
+        number = "is 1 object" if objects == 1 else f"are {objects:,} objects"
+        return f"there {number}, and at least {MIN_OBJECTS} are needed"
     if reason == CHANCE:
         return "the answers cannot be distinguished from random answers"
     if reason == UNCONNECTED:
         return "some objects were never compared with the others, directly or through others"
-    if reason == ALIKE:
+    if reason == ALL_ALIKE:
         return "the answers do not distinguish the objects, which are all alike"
     if limit:
         return f"with {answers:,} answers about {objects:,} objects, only groups {limit} apart would be detected"
     return f"with {answers:,} answers about {objects:,} objects, even clear groups would not be detected"
 
 
-def _whole(report: Mapping[str, Any], name: str) -> int:
+def _integer(report: Mapping[str, Any], name: str) -> int:
     return int(figure(report, name) or 0)
 
 
 def apa(value: float | None, digits: int = 2) -> str:
-    """A figure that cannot be above 1, or is a small one, in APA style.
+    """A number in APA style: without leading zero.
 
     >>> apa(0.956), apa(1.0), apa(-0.0121, 3)
     ('.96', '1.00', '-.012')

@@ -1,9 +1,4 @@
-"""Symmetric similarity matrices, dense or sparse, behind the few products that clustering needs.
-
-A similarity is either an (n, n) float64 array or a scipy CSR array, exactly symmetric, with a zero diagonal. P denotes
-the projection I - 1 1'/n: the vector of ones carries no information about clusters (every feasible X maps it to
-itself), and it must be deflated in every partial eigensolver.
-"""
+"""Symmetric similarity matrices, dense (n, n) float64 or scipy CSR, exactly symmetric, with a zero diagonal."""
 
 from typing import NamedTuple
 
@@ -12,8 +7,6 @@ from scipy import sparse
 
 from stream_engine.data.symmetric_matrices import sparse_matrix
 
-LARGEST = 1e120  # magnitude of an entry: sums of squares and the bounds' shifts stay finite
-
 
 class Blocks(NamedTuple):
     """Sums of W over the clusters of a partition."""
@@ -21,6 +14,9 @@ class Blocks(NamedTuple):
     rows: np.ndarray  # (n, k): R[i, b] = sum of W[i, j] over j in cluster b
     sums: np.ndarray  # (k, k): B[a, b] = sum of R[i, b] over i in cluster a
     sizes: np.ndarray  # (k,) float64
+
+
+MAX_MAGNITUDE = 1e120  # of an entry, so that sums of squares and the bounds' shifts stay finite
 
 
 def checked(W) -> np.ndarray | sparse.csr_array:
@@ -33,8 +29,8 @@ def checked(W) -> np.ndarray | sparse.csr_array:
     """
     if sparse.issparse(W):
         W = sparse.csr_array(W, dtype=np.float64)
-        values, flipped = W.data, abs(W - W.T)
-        asymmetry = flipped.max() if flipped.nnz else 0.0
+        values, difference = W.data, abs(W - W.T)
+        asymmetry = difference.max() if difference.nnz else 0.0
     else:
         W = np.array(W, dtype=np.float64)
         values, asymmetry = W, 0.0
@@ -43,9 +39,10 @@ def checked(W) -> np.ndarray | sparse.csr_array:
     if not np.isfinite(values).all():
         raise ValueError("similarity: has entries that are not finite numbers, expected all finite")
     largest = float(np.abs(values).max(initial=0.0))
-    if largest and not 1 / LARGEST <= largest <= LARGEST:
+    if largest and not 1 / MAX_MAGNITUDE <= largest <= MAX_MAGNITUDE:
         raise ValueError(
-            f"similarity: its largest entry is {largest:.3g} in size, expected {1 / LARGEST:g} to {LARGEST:g}: scale it"
+            f"similarity: its largest entry is {largest:.3g} in size, "
+            f"expected {1 / MAX_MAGNITUDE:g} to {MAX_MAGNITUDE:g}: scale it"
         )
     if not sparse.issparse(W):
         asymmetry = np.abs(W - W.T).max(initial=0.0)
@@ -69,8 +66,8 @@ def from_triangle(i, j, w, n: int) -> np.ndarray | sparse.csr_array:
     >>> from_triangle([0], [2], [7], 3)[2, 0]
     np.float64(7.0)
     """
-    both = sparse_matrix(i, j, w, n, np.float64)
-    return both.toarray() if n < 256 or both.nnz * 10 >= n * n else both
+    matrix = sparse_matrix(i, j, w, n, np.float64)
+    return matrix.toarray() if n < 256 or matrix.nnz * 10 >= n * n else matrix
 
 
 def blocks(W, labels: np.ndarray, k: int) -> Blocks:

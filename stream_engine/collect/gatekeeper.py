@@ -16,7 +16,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from stream_engine.collect.accepted_answers import Rejection, check_worker
 from stream_engine.collect.access import Access
 from stream_engine.collect.study import Study
-from stream_engine.service.http.access import BadBody, body_of, right_token, shown_token
+from stream_engine.service.http.request_values import BadBody, body_of
+from stream_engine.service.http.tokens import right_token, shown_token
 
 _MAX_REMEMBERED = 100_000  # whose rates are remembered
 

@@ -28,7 +28,7 @@ from stream_engine.collect.participant_service import Logs, ParticipantService
 from stream_engine.collect.stimuli import MAX_FILE_BYTES, TEXT, Stimuli, check_media, check_text
 from stream_engine.data.spreadsheet_cells import shown_row
 from stream_engine.report import page
-from stream_engine.service.http.access import is_raw, whole_number
+from stream_engine.service.http.request_values import is_raw, whole_number
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 MAX_LINKS = 10_000

@@ -22,7 +22,7 @@ from stream_engine.collect.page import PAGE_POLICY, page
 from stream_engine.collect.page.words import Words
 from stream_engine.collect.participant_service import MAX_QUESTIONS, ParticipantService
 from stream_engine.collect.stimuli import Stimuli
-from stream_engine.service.http.access import whole_number
+from stream_engine.service.http.request_values import whole_number
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 _encode = msgspec.json.Encoder().encode

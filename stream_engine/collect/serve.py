@@ -39,12 +39,13 @@ from stream_engine.collect.study import Study, check_objects
 from stream_engine.data.container import Corrupt
 from stream_engine.data.logs import OUTPUT
 from stream_engine.input.settings import loading as configuration
-from stream_engine.input.settings.loading import hidden, hidden_secret
-from stream_engine.service.context import Heartbeat, Requests
-from stream_engine.service.http.access import Refusals
+from stream_engine.input.settings.secret_values import encode_secret, hide_secrets
+from stream_engine.service.descriptors import raised_limit
+from stream_engine.service.heartbeat import Heartbeat
 from stream_engine.service.http.listener import listen_on
-from stream_engine.service.memory import raised_limit
+from stream_engine.service.http.refusals import Refusals
 from stream_engine.service.metrics import Metrics
+from stream_engine.service.requests import Requests
 from stream_engine.service.systemd import ServiceManager
 from stream_engine.state.store import NoSuchSnapshot, StateInUse, Store
 
@@ -110,7 +111,7 @@ def collect(place: Place, study: Study, log: FilteringBoundLogger, say: Callable
             Gatekeeper(study, access, place.behind_proxy),
             Forward(lambda: engine.port, token, settings.http.tls_certificate is not None),
         )
-        shown = hidden(msgspec.to_builtins(settings, enc_hook=hidden_secret))
+        shown = hide_secrets(msgspec.to_builtins(settings, enc_hook=encode_secret))
         owner = Owner(people, stimuli, logs, access, keeper, forward, place.prefix, place.state, shown)
         owner.engine_runs = lambda: engine.child.alive
         routes = Routes(people, stimuli, keeper, owner, forward, words)
@@ -225,7 +226,7 @@ def _tend(
                 requests.reload = False
                 engine.child.signal(signal.SIGHUP)
                 log.info("reloaded", what="log file, TLS certificate")
-                manager.reloaded()
+                manager.tell_reloaded()
             engine.child.keep()
             maker.tend()
             if time.monotonic() - looked > LOOK_SECONDS:

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from stream_engine.asking import BY_MODEL, DEFAULT, RANDOM_SHARE, STRATEGIES
 from stream_engine.input.settings import BadSettings
-from stream_engine.input.settings.loading import in_one_line
+from stream_engine.input.settings.conversion import in_one_line
 
 _Count = Annotated[int, Meta(ge=0)]
 

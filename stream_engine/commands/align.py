@@ -83,12 +83,13 @@ def command(
 def _read(folder: str, answers: tuple[str, ...], options: dict[str, Any], kinds: list[str]) -> None:
     """Read files of answers into a state; `kinds` is the map that features are compared with."""
     from stream_engine.data import logs
+    from stream_engine.data.progress_bars import Bars
     from stream_engine.service import run
 
     logs.configure(level="warning")
     options = {**options, "source": answers, "config": None}
     settings = settings_of(options, **{"refits.kinds": kinds, "state": folder})
-    with logs.Bars() as bars:
+    with Bars() as bars:
         run.run(settings, bars)
     if not Store(folder).published().snapshot.counters["events"]:
         raise no_answers(answers)

@@ -11,12 +11,12 @@ from stream_engine.input.settings import loading as configuration
 @click.argument("file")
 def command(file: str) -> None:
     """Validate a configuration file and print the effective settings."""
-    from stream_engine.input.sources import check_runnable
+    from stream_engine.input.source_checks import check_runnable
 
     settings = configuration.load(file, {})
     check_runnable(settings)
     if settings.http.tls_certificate is not None:
-        from stream_engine.service.http.listener import Certificate
+        from stream_engine.service.http.certificate import Certificate
 
         Certificate(settings.http.tls_certificate, settings.http.tls_key)
     click.echo(json.dumps(configuration.plain_settings(settings), indent=1, ensure_ascii=False))

@@ -18,7 +18,7 @@ from connectors import DeadLetter
 from connectors.files.dead_letters import StoredLine
 from connectors.files.readers import LineNumbers
 from stream_engine.data.comparisons import REASONS
-from stream_engine.input.record_units import SHOWN
+from stream_engine.input.record_units import MAX_STORED_BYTES
 from stream_engine.input.settings import Settings
 from stream_engine.input.sources import text_layout_of
 from stream_engine.input.stored_options import with_options_of
@@ -189,7 +189,7 @@ def _write_raw(letters: Iterator[DeadLetter], skipped: Counter[str]) -> None:
     """Write the bytes of whole events, a line each: what holds only a part of one could be read as another event."""
     for letter in letters:
         value = letter.value
-        if letter.reason == "incomplete" or (letter.reason == "too_large" and not 0 < len(value) < SHOWN):
+        if letter.reason == "incomplete" or (letter.reason == "too_large" and not 0 < len(value) < MAX_STORED_BYTES):
             skipped["the stored event is truncated"] += 1
         elif value.startswith(_ARROW):
             skipped["Arrow messages are not lines of text; read their topic again"] += 1

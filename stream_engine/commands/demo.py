@@ -15,6 +15,7 @@ import numpy as np
 
 from stream_engine.commands import warm_up
 from stream_engine.data import logs
+from stream_engine.data.progress_bars import Bars
 from stream_engine.input.settings import loading as configuration
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
@@ -129,7 +130,7 @@ def survey(folder: Path, pictures: Path) -> Iterator[str]:
     state, file = folder / "survey", folder / "survey.csv"
     overrides = {"source": [str(file)], "state": str(state), "input.drop_duplicates": True}
     outcome: list[str] = []
-    with logs.Bars() as bars:
+    with Bars() as bars:
         run.run(configuration.load(None, overrides), bars, start_over=True, say=outcome.append)
     published, commands = Store(state).published(), Commands(str(state))
     progressive = Store(state).noted("progressive")
@@ -192,7 +193,7 @@ def stream(folder: Path) -> str:
 
     state, file = folder / "stream", folder / "stream.jsonl"
     settings = configuration.load(None, {"source": [str(file)], "state": str(state), "refits.kinds": []})
-    with logs.Bars() as bars:
+    with Bars() as bars:
         seconds = run.run(settings, bars, start_over=True)
     return _line("stream", stream_sentence(Store(state).published(), seconds))
 

@@ -21,7 +21,8 @@ from stream_engine.commands.input_options import input_options, no_answers, sett
 @input_options
 def command(events: int, as_json: bool, **options: Any) -> None:
     """Show how the first events of files would be read, and point out likely problems. Writes nothing."""
-    from stream_engine.service.preview import as_text, preview
+    from stream_engine.service.preview import preview
+    from stream_engine.service.preview_text import as_text
 
     if not options["source"]:
         raise click.UsageError("Missing argument 'SOURCE...': name a file.")

@@ -4,7 +4,7 @@ import click
 
 from connectors import records_of
 from connectors.kafka.produce import send
-from stream_engine.data import logs
+from stream_engine.data.progress_bars import Bars
 from stream_engine.formats import INPUT_FORMATS
 from stream_engine.formats.event_messages import ENCODINGS, EventMessages
 from stream_engine.input.settings import loading as configuration
@@ -32,8 +32,8 @@ def command(
     """Send files of events to a topic."""
     options = configuration.load(config, {}).kafka
     messages = EventMessages(records_of(files, format), encoding, batch)
-    with logs.Bars() as bars:
-        sent = send(messages, target, options=options, rate=rate, progress=bars.sent)
+    with Bars() as bars:
+        sent = send(messages, target, options=options, rate=rate, progress=bars.add_sent)
     click.echo(
         f"{sent.items:,} events in {sent.messages:,} messages, {sent.bytes:,} bytes, in {sent.seconds:.1f} s"
         + (f"; {messages.skipped:,} lines were not sent" if messages.skipped else "")

@@ -23,10 +23,11 @@ from stream_engine.commands import snapshot_option, state_option
 from stream_engine.commands.input_options import apply_exclusion, exclusion_options
 from stream_engine.commands.inspect import aligned, short
 from stream_engine.data import available_memory
-from stream_engine.data.logs import Bars
+from stream_engine.data.progress_bars import Bars
 from stream_engine.input.settings import BadSettings
 from stream_engine.input.settings import loading as configuration
-from stream_engine.input.settings.loading import put, refit_params, toml_value
+from stream_engine.input.settings.loading import set_value, toml_value
+from stream_engine.input.settings.refit_params import params_of, refit_params
 from stream_engine.refits import ENDS_EARLY, NEEDED_ARTIFACT, REFITS, CannotRefit, former, refit_module
 from stream_engine.state import exclusion
 from stream_engine.state.artifact import Artifact
@@ -77,7 +78,7 @@ def command(
     settings = configuration.load(config, {"refits.seed": seed})
     configured = settings.refits.params.get(kind, {}) | json.loads(params)
     form = {name: value for name, value in assigned(assignments).items() if name == "form"}  # which may take no kernels
-    parameters = assigned(assignments, configuration.params_of(settings, kind, configured | form))
+    parameters = assigned(assignments, params_of(settings, kind, configured | form))
     if objects is not None:
         parameters["objects"] = names_in(objects)
     apply_exclusion(Store(state), exclude, include)
@@ -107,7 +108,7 @@ def assigned(assignments: Iterable[str], parameters: dict[str, Any] | None = Non
         key, equals, value = text.partition("=")
         if not (key and equals):
             raise BadSettings(f"--set: got {text!r}, expected KEY=VALUE")
-        put(parameters, tuple(key.strip().split(".")), toml_value(value.strip()))
+        set_value(parameters, tuple(key.strip().split(".")), toml_value(value.strip()))
     return parameters
 
 

@@ -24,7 +24,7 @@ from stream_engine.commands.input_options import (
     settings_of,
 )
 from stream_engine.commands.refit import fit_again, note_counts
-from stream_engine.data import logs
+from stream_engine.data import logs, progress_bars
 from stream_engine.report.figure_style import ONE_COLUMN, BadStyle, FigureStyle, style_of
 from stream_engine.report.findings.facts import Commands
 from stream_engine.report.object_files import BadObjects
@@ -189,8 +189,8 @@ def _run(
     logs.configure(level="info" if verbose else "warning")
     settings = settings_of(options, state=str(folder), guard=False)
     lines: list[str] = []
-    with warm_up.beside("map"), logs.Bars() as bars:
-        run.run(settings, bars, say=lines.append, meanwhile=meanwhile, typed=typed)
+    with warm_up.beside("map"), progress_bars.Bars() as bars:
+        run.run(settings, bars, say=lines.append, meanwhile=meanwhile, command=typed)
     kept_in = f"; all in {folder / 'dead_letters'}"  # which is gone when this command ends
     for line in lines:  # how the first answers were read, warnings, and what was counted
         click.echo(line.partition("; next: ")[0].replace(kept_in, "") if line is lines[-1] else line, err=True)

@@ -13,6 +13,7 @@ from stream_engine.commands.input_options import (
     setting,
 )
 from stream_engine.data import logs
+from stream_engine.data.progress_bars import Bars
 from stream_engine.input.settings import loading as configuration
 from stream_engine.refits import REFITS
 from stream_engine.state.store import Store
@@ -110,7 +111,7 @@ def command(
         apply_exclusion(Store(settings.state), exclude, include, start_over)
     logs.configure(settings.log.format, "info" if verbose else settings.log.level, settings.log.file)
     lines: list[str] = []
-    with logs.Bars() as bars:
+    with Bars() as bars:
         service.run(settings, bars, start_over=start_over, say=lines.append)
     for line in lines:  # after the bars; not on standard output, which is for what programs read
         if settings.log.format == "json":

@@ -1,8 +1,5 @@
 """What packages exchange: comparisons and batches, columns of triplet counts, similarity matrices, names, arrays in
-memory or on disk, and the container format of files. Imports nothing else of the engine.
-
-`installed_version` imports nothing until it is asked.
-"""
+memory or on disk, and the container format of files. Imports nothing else of the engine."""
 
 
 def installed_version() -> str:

@@ -19,20 +19,20 @@ class Answers(NamedTuple):
     participants: tuple[str, ...] = ()
 
     def of(self, mask: np.ndarray) -> "Answers":
-        """Those of a (m,) bool mask, or of indices."""
+        """The answers of a (m,) bool mask, or of indices."""
         rows, times, participant, response = (column[mask] for column in self[:4])
         return self._replace(rows=rows, times=times, participant=participant, response=response)
 
     def triplets(self) -> "Answers":
-        """Those about one anchor."""
+        """The answers about one anchor."""
         return self.of(self.rows[:, 0] == self.rows[:, 2])
 
     def quadruplets(self) -> "Answers":
-        """Those about two pairs that are not written about one anchor."""
+        """The answers about two pairs without a common anchor in first place."""
         return self.of(self.rows[:, 0] != self.rows[:, 2])
 
     def among(self, ids: np.ndarray) -> "Answers":
-        """Those about objects `ids` alone, which are numbered anew from 0, in this order.
+        """The answers about objects `ids` alone, which are renumbered from 0 in this order.
 
         >>> one = Answers(np.array([[4, 1, 4, 2]], np.int32), np.ones(1), np.array([-1]), np.array([0]), 5)
         >>> one.among(np.array([1, 2, 4])).rows.tolist(), len(one.among(np.array([1, 2])).rows)
@@ -44,21 +44,21 @@ class Answers(NamedTuple):
         inside = (rows >= 0).all(axis=1)
         return self.of(inside)._replace(rows=rows[inside], n_objects=len(ids))
 
-    def in_responses(self, chosen: np.ndarray) -> np.ndarray:
+    def in_responses(self, is_chosen: np.ndarray) -> np.ndarray:
         """(m,) bool: whether an answer is in a response of a (U,) bool mask of all U responses."""
-        return np.append(chosen, False)[np.minimum(self.response, len(chosen))]
+        return np.append(is_chosen, False)[np.minimum(self.response, len(is_chosen))]
 
-    def of_responses(self, chosen: np.ndarray) -> "Answers":
-        """Those in the responses of a (U,) bool mask."""
-        return self.of(self.in_responses(chosen))
+    def of_responses(self, is_chosen: np.ndarray) -> "Answers":
+        """The answers in the responses of a (U,) bool mask."""
+        return self.of(self.in_responses(is_chosen))
 
-    def without(self, held: np.ndarray) -> "Answers":
-        """All others than those in the responses of a (U,) bool mask."""
-        return self.of(~self.in_responses(held))
+    def without(self, is_left_out: np.ndarray) -> "Answers":
+        """The answers that are not in the responses of a (U,) bool mask."""
+        return self.of(~self.in_responses(is_left_out))
 
-    def sample(self, most: int) -> "Answers":
-        """The same; where they are more than `most`, those of about as many responses as make it."""
-        share = most / max(len(self.rows), 1)
+    def sample(self, max_answers: int) -> "Answers":
+        """All answers, or if they are more than `max_answers`, those of a share of the responses with about so many."""
+        share = max_answers / max(len(self.rows), 1)
         return self if share >= 1 else self.of(mix64(self.response.astype(np.uint64)) < np.uint64(share * 2.0**64))
 
 

@@ -1,15 +1,5 @@
-"""Check arrays from a file against their declarations, before compiled code, which checks nothing, uses them.
-
-The code that writes arrays declares them (`ids`, `counts`, `figures`, ...), and `check_arrays` compares a file with the
-declarations: names, types, sizes, ranges. Relations between entries (order, offsets) are checked by the functions below
-it. All raise `Corrupt` with one line. O(size), BLOCK entries at a time, without temporary arrays of the full size.
-
-`check_columns` and `check_counts` compare counts by key from a file with the rules of `triplet_columns`. Raises
-`Corrupt`; O(keys), in blocks.
-
-`check_names`: offsets increase, names are UTF-8, not too long and distinct. O(bytes), plus sorting one number per name;
-no temporary array of the full size.
-"""
+"""Checks of arrays from a file against their declarations, before compiled code, which checks nothing, uses them. All
+raise `Corrupt` with one line. O(size), BLOCK entries at a time, without temporary arrays of the full size."""
 
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
@@ -20,7 +10,7 @@ import numpy as np
 from stream_engine.data.comparisons import MAX_NAME_BYTES, MAX_WEIGHT
 from stream_engine.data.container import Corrupt
 from stream_engine.data.mapped_arrays import BLOCK
-from stream_engine.data.packed_names import BLOCK as NAMES_AT_ONCE
+from stream_engine.data.packed_names import BLOCK as NAMES_PER_BLOCK
 from stream_engine.data.packed_names import Names
 from stream_engine.data.triplet_columns import COUNT_LIMIT
 
@@ -31,6 +21,8 @@ LARGEST_COUNT = MAX_COUNT // 64
 LARGEST_SUM = MAX_WEIGHT * MAX_COUNT  # of weights
 
 
+# The code that writes arrays declares them (`ids`, `counts`, `figures`, ...), and `check_arrays` compares a file with
+# the declarations: names, types, sizes, ranges. Relations between entries (order, offsets) have functions of their own.
 class ArraySpec(NamedTuple):
     """Declaration of an array: its types (numpy's `dtype.str`, or only the `kind`; none: any), the meaning of each
     axis, and the range of its values.
@@ -80,57 +72,57 @@ def offsets(along: str) -> ArraySpec:
     return ArraySpec(("<i8",), (f"{along}+1",))
 
 
-def check_arrays(held: Mapping[str, ArraySpec], arrays: Mapping[str, np.ndarray], **sizes: int) -> dict[str, int]:
-    """Raise `Corrupt` unless the arrays are exactly those `held`, as declared. `sizes` gives known lengths of axes
-    (objects=...); returns the lengths of all axes.
+def check_arrays(declared: Mapping[str, ArraySpec], arrays: Mapping[str, np.ndarray], **sizes: int) -> dict[str, int]:
+    """Raise `Corrupt` unless the arrays are exactly those `declared`, and as declared. `sizes` gives known lengths of
+    axes (objects=...); returns the lengths of all axes.
 
     >>> check_arrays({"i": ids("keys")}, {"i": np.array([0, 2], np.int32)}, objects=3)
     {'objects': 3, 'keys': 2}
     """
-    if held.keys() != arrays.keys():
-        raise Corrupt(f"got the arrays {', '.join(sorted(arrays)) or 'none'}, expected {', '.join(sorted(held))}")
-    for name in held:
-        check_array(name, held[name], arrays[name], sizes)
-    for name in held:
-        check_range(name, held[name], arrays[name], sizes)
+    if declared.keys() != arrays.keys():
+        raise Corrupt(f"got the arrays {', '.join(sorted(arrays)) or 'none'}, expected {', '.join(sorted(declared))}")
+    for name in declared:
+        check_array(name, declared[name], arrays[name], sizes)
+    for name in declared:
+        check_range(name, declared[name], arrays[name], sizes)
     return sizes
 
 
-def check_array(name: str, held: ArraySpec, array: np.ndarray, sizes: dict[str, int]) -> None:
+def check_array(name: str, spec: ArraySpec, array: np.ndarray, sizes: dict[str, int]) -> None:
     """Type and shape; adds the sizes of axes that were not known."""
-    right = not held.dtypes or array.dtype.str in held.dtypes or array.dtype.kind in held.dtypes
-    axes = ("any",) * array.ndim if held.axes is None else held.axes
-    if not right or array.ndim > len(axes) or (array.ndim < len(axes) and not held.fewer):
+    right = not spec.dtypes or array.dtype.str in spec.dtypes or array.dtype.kind in spec.dtypes
+    axes = ("any",) * array.ndim if spec.axes is None else spec.axes
+    if not right or array.ndim > len(axes) or (array.ndim < len(axes) and not spec.fewer):
         raise Corrupt(
             f"{name}: got {array.ndim} axes of {array.dtype.str}, expected {len(axes)} of "
-            f"{' or '.join(held.dtypes) or 'any numbers'}"
+            f"{' or '.join(spec.dtypes) or 'any numbers'}"
         )
-    for axis, size in zip(held.axes or (), array.shape):
+    for axis, size in zip(spec.axes or (), array.shape):
         if axis is None:
             continue
-        expected = axis if isinstance(axis, int) else _length(axis, size, sizes)
-        if size != expected:
+        required = axis if isinstance(axis, int) else _length(axis, size, sizes)
+        if size != required:
             along = "" if isinstance(axis, int) else f" {axis}"
-            raise Corrupt(f"{name}: got a length of {size}, expected {expected}{along}")
+            raise Corrupt(f"{name}: got a length of {size}, expected {required}{along}")
 
 
 def _length(axis: str, size: int, sizes: dict[str, int]) -> int:
     """The required length of an axis, "pairs" or "pairs+1"; the first array with a new axis defines its length."""
-    name, _, more = axis.partition("+")
-    return sizes.setdefault(name, max(size - int(more or 0), 0)) + int(more or 0)
+    name, _, extra = axis.partition("+")
+    return sizes.setdefault(name, max(size - int(extra or 0), 0)) + int(extra or 0)
 
 
-def check_range(name: str, held: ArraySpec, array: np.ndarray, sizes: Mapping[str, int]) -> None:
+def check_range(name: str, spec: ArraySpec, array: np.ndarray, sizes: Mapping[str, int]) -> None:
     """The values of an array that has its type and shape."""
-    below = sizes.get(held.below, 1 << 31) if isinstance(held.below, str) else held.below
-    if held.least is None and below is None and not held.finite:
+    below = sizes.get(spec.below, 1 << 31) if isinstance(spec.below, str) else spec.below
+    if spec.least is None and below is None and not spec.finite:
         return
     for part in _parts(array.reshape(-1)):
         low, high = part.min(), part.max()
-        if held.finite and not (np.isfinite(low) and np.isfinite(high)):
+        if spec.finite and not (np.isfinite(low) and np.isfinite(high)):
             raise Corrupt(f"{name}: got {low} to {high}, expected finite numbers")
-        if (held.least is not None and low < held.least) or (below is not None and high >= below):
-            least = "any" if held.least is None else f"{held.least:g}"
+        if (spec.least is not None and low < spec.least) or (below is not None and high >= below):
+            least = "any" if spec.least is None else f"{spec.least:g}"
             raise Corrupt(f"{name}: got {low} to {high}, expected at least {least}" + _below(below))
 
 
@@ -146,8 +138,8 @@ def check_offsets(name: str, starts: np.ndarray, end: int, least: int = 0) -> No
     """Check that offsets begin at 0, increase by at least `least` (0 or 1), and end at `end`."""
     if starts[0] != 0 or starts[-1] != end:
         raise Corrupt(f"{name}: got {starts[0]} to {starts[-1]}, expected 0 to {end}")
-    for before, after in _neighbours(starts):
-        if (after <= before if least else after < before).any():  # a difference could overflow
+    for earlier, later in _neighbours(starts):
+        if (later <= earlier if least else later < earlier).any():  # a difference could overflow
             raise Corrupt(f"{name}: offsets do not increase by at least {least}")
 
 
@@ -159,7 +151,7 @@ def _neighbours(array: np.ndarray):
 
 
 def check_rising(name: str, *columns: np.ndarray, twice: bool = False) -> None:
-    """Rows of equally long columns stand in order, the first column first; none stands twice, unless it may.
+    """Check that rows of equally long columns are sorted, by the first column first; and distinct, unless `twice`.
 
     >>> check_rising("rows", np.array([0, 0, 1]), np.array([4, 5, 0]))
     """
@@ -176,25 +168,25 @@ def check_rising(name: str, *columns: np.ndarray, twice: bool = False) -> None:
 
 
 def check_rows(name: str, size: int, holds: Callable[[slice], Any], expected: str) -> None:
-    """`holds(part)` is true of all rows, given in blocks as slices of 0 .. size - 1."""
+    """Check that `holds(part)` is true for all rows, in blocks given as slices of 0 .. size - 1."""
     for begin in range(0, size, BLOCK):
         if not np.all(holds(slice(begin, min(begin + BLOCK, size)))):
             raise Corrupt(f"{name}: expected {expected}")
 
 
 def check_groups(name: str, starts: np.ndarray, values: np.ndarray, *owners: np.ndarray) -> None:
-    """Inside each group starts[p] .. starts[p + 1] - 1 (none empty, checked before) `values` rise strictly and are none
+    """Check that inside each group starts[p] .. starts[p + 1] - 1 (none is empty) `values` rise strictly, and are none
     of the group's `owners`."""
     for begin in range(0, len(values), BLOCK):
         part = values[begin : begin + BLOCK]
         end = begin + len(part)
         first, last = np.searchsorted(starts, begin, "right") - 1, np.searchsorted(starts, end, "left")
-        here = starts[first : last + 1]
-        sizes = np.diff(np.clip(here, begin, end))
+        group_starts = starts[first : last + 1]
+        sizes = np.diff(np.clip(group_starts, begin, end))
         rises = np.empty(len(part), bool)
         rises[1:] = part[1:] > part[:-1]
         rises[0] = begin == 0 or part[0] > values[begin - 1]
-        rises[here[(here >= begin) & (here < end)] - begin] = True
+        rises[group_starts[(group_starts >= begin) & (group_starts < end)] - begin] = True
         if not rises.all():
             raise Corrupt(f"{name}: not in order inside a group, or twice")
         for owner in owners:
@@ -203,7 +195,7 @@ def check_groups(name: str, starts: np.ndarray, values: np.ndarray, *owners: np.
 
 
 def check_like(template: Mapping[str, np.ndarray], arrays: Mapping[str, np.ndarray]) -> None:
-    """Of arrays that nobody declared: the names, kinds and numbers of axes of a template."""
+    """Check arrays without a declaration: they have the names, kinds and numbers of axes of a template."""
     if template.keys() != arrays.keys():
         raise Corrupt(f"got the arrays {', '.join(sorted(arrays)) or 'none'}, expected {', '.join(sorted(template))}")
     for name, array in arrays.items():
@@ -213,8 +205,8 @@ def check_like(template: Mapping[str, np.ndarray], arrays: Mapping[str, np.ndarr
 
 
 def pattern_of(name: str, declared: Mapping[str, Any]) -> str | None:
-    """The entry of a declaration that speaks of an array: its name, or the first pattern ("map_*") that fits."""
-    return name if name in declared else next((each for each in declared if fnmatchcase(name, each)), None)
+    """The key of the declaration of an array: its name, or the first pattern ("map_*") that matches."""
+    return name if name in declared else next((pattern for pattern in declared if fnmatchcase(name, pattern)), None)
 
 
 COLUMNS: dict[str, ArraySpec] = {
@@ -239,8 +231,8 @@ def check_columns(state: Mapping[str, np.ndarray]) -> None:
 
 
 def check_counts(n_lo: np.ndarray, n_hi: np.ndarray) -> None:
-    """Exact counts, in the one type that they are kept in, not both zero. Of two numbers one is negative, or both are
-    zero, or one is 2^k or more, where their bits taken together are: one look at both."""
+    """Exact counts, in their one type, not both zero. The bitwise or of two numbers is negative, zero, or 2^k and more
+    exactly if one is negative, both are zero, or one is 2^k or more: one comparison checks both."""
     if n_lo.dtype != n_hi.dtype:
         raise Corrupt(f"n_lo, n_hi: got {n_lo.dtype} and {n_hi.dtype}, expected one type")
     wide = n_lo.dtype.itemsize == 8
@@ -266,16 +258,16 @@ def check_names(
     most: int | None = MAX_NAME_BYTES,
     rising: bool = False,
 ) -> int:
-    """Raise `Corrupt` unless these are names of `least` to `most` bytes, none twice (`rising`: in order); returns how
-    many."""
+    """Raise `Corrupt` unless these are names of `least` to `most` bytes, distinct (`rising`: in order); returns their
+    number. O(bytes), plus sorting one number per name; no temporary array of the full size."""
     sizes: dict[str, int] = {}
-    for held, array in ((PACKED["utf8"], utf8), (PACKED["offsets"], ends)):
-        check_array(what, held, array, sizes)
-        check_range(what, held, array, sizes)
+    for spec, array in ((PACKED["utf8"], utf8), (PACKED["offsets"], ends)):
+        check_array(what, spec, array, sizes)
+        check_range(what, spec, array, sizes)
     check_offsets(f"{what} offsets", ends, len(utf8), least)
     n = sizes["names"]
-    for begin in range(0, n, NAMES_AT_ONCE):
-        bounds = ends[begin : begin + NAMES_AT_ONCE + 1]
+    for begin in range(0, n, NAMES_PER_BLOCK):
+        bounds = ends[begin : begin + NAMES_PER_BLOCK + 1]
         if most is not None and np.diff(bounds).max() > most:
             raise Corrupt(f"{what}: a name of {np.diff(bounds).max():,} bytes, expected at most {most:,}")
         _check_text(what, utf8[bounds[0] : bounds[-1]], bounds[:-1] - bounds[0])
@@ -299,40 +291,40 @@ def _check_text(what: str, part: np.ndarray, begins: np.ndarray) -> None:
 
 
 def _check_rising(what: str, names: Names) -> None:
-    before: str | None = None
+    previous: str | None = None
     for name in names:
-        if before is not None and name <= before:
-            raise Corrupt(f"{what}: {name[:80]!r} after {before[:80]!r}, expected names in ascending order")
-        before = name
+        if previous is not None and name <= previous:
+            raise Corrupt(f"{what}: {name[:80]!r} after {previous[:80]!r}, expected names in ascending order")
+        previous = name
 
 
 def _check_distinct(what: str, utf8: np.ndarray, ends: np.ndarray) -> None:
-    """No name stands twice: equal names have equal hashes, and of equal hashes the names are compared."""
+    """Check that names are distinct: equal names have equal hashes, and names with equal hashes are compared."""
     hashes = np.empty(len(ends) - 1, np.uint64)
-    for begin in range(0, len(hashes), NAMES_AT_ONCE):
-        hashes[begin : begin + NAMES_AT_ONCE] = _hashes(utf8, ends[begin : begin + NAMES_AT_ONCE + 1])
-    ordered = np.sort(hashes)
-    again = ordered[1:][ordered[1:] == ordered[:-1]]
-    if not len(again):
+    for begin in range(0, len(hashes), NAMES_PER_BLOCK):
+        hashes[begin : begin + NAMES_PER_BLOCK] = _hashes(utf8, ends[begin : begin + NAMES_PER_BLOCK + 1])
+    sorted_hashes = np.sort(hashes)
+    repeated_hashes = sorted_hashes[1:][sorted_hashes[1:] == sorted_hashes[:-1]]
+    if not len(repeated_hashes):
         return
-    names, seen = Names(utf8, ends), set()
-    for at in np.flatnonzero(np.isin(hashes, again)).tolist():
-        if names[at] in seen:
+    names, checked_names = Names(utf8, ends), set()
+    for at in np.flatnonzero(np.isin(hashes, repeated_hashes)).tolist():
+        if names[at] in checked_names:
             raise Corrupt(f"{what}: {names[at][:80]!r} occurs twice")
-        seen.add(names[at])
+        checked_names.add(names[at])
 
 
 def _hashes(utf8: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """(n,) uint64 of the names between these offsets: a polynomial of their words of eight bytes."""
     begins, sizes = ends[:-1] - ends[0], np.diff(ends)
-    padded = np.zeros(int(ends[-1] - ends[0]) + 8, np.uint8)
-    padded[:-8] = utf8[ends[0] : ends[-1]]
-    words = np.ndarray(len(padded) - 7, "<u8", padded, strides=(1,))  # the eight bytes from each place on
+    padded_bytes = np.zeros(int(ends[-1] - ends[0]) + 8, np.uint8)
+    padded_bytes[:-8] = utf8[ends[0] : ends[-1]]
+    words = np.ndarray(len(padded_bytes) - 7, "<u8", padded_bytes, strides=(1,))  # the eight bytes from each place on
     hashes, inside = sizes.astype(np.uint64), np.arange(len(sizes))
     for place in range(0, int(sizes.max(initial=0)), 8):
         inside = inside[sizes[inside] > place]
-        left = 8 * np.minimum(sizes[inside] - place, 8).astype(np.uint64)
-        word = words[begins[inside] + place] << (np.uint64(64) - left) if len(inside) else words[:0]
+        n_bits = 8 * np.minimum(sizes[inside] - place, 8).astype(np.uint64)
+        word = words[begins[inside] + place] << (np.uint64(64) - n_bits) if len(inside) else words[:0]
         hashes[inside] = (hashes[inside] ^ word) * _MIX
         hashes[inside] ^= hashes[inside] >> np.uint64(29)
     return hashes

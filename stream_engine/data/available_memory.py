@@ -1,7 +1,5 @@
-"""Available memory, checked before it is allocated: work that cannot fit raises an error instead of being killed.
-
-A process may have a budget (`give`), a control group's limit, or a limit by `setrlimit`; all of them are respected.
-"""
+"""Available memory, checked before it is allocated: work that cannot fit raises an error instead of being killed. A
+budget (`give`), a control group's limit and a limit by `setrlimit` are respected."""
 
 import resource
 from collections.abc import Iterator
@@ -31,11 +29,11 @@ class TooLarge(ValueError):
     """The request does not fit into memory; one line with the figures and what to do."""
 
 
-def require(what: str, needed: float, next_step: str) -> None:
-    """Raise `TooLarge` unless `needed` bytes fit into what is available now."""
-    allowed = available()
-    if allowed is not None and needed > allowed:
-        raise TooLarge(f"{what}: needs {_gigabytes(needed)}, available are {_gigabytes(allowed)}: {next_step}")
+def require(purpose: str, n_bytes: float, next_step: str) -> None:
+    """Raise `TooLarge` unless `n_bytes` bytes fit into what is available now."""
+    n_available = available()
+    if n_available is not None and n_bytes > n_available:
+        raise TooLarge(f"{purpose}: needs {_gigabytes(n_bytes)}, available are {_gigabytes(n_available)}: {next_step}")
 
 
 def matrices(count: float, n: int) -> int:
@@ -60,24 +58,24 @@ def available(meminfo: Path = _MEMINFO, group: Path = _CGROUP) -> int | None:
         fields = dict(line.split(":") for line in meminfo.read_text().splitlines())
         if "MemAvailable" in fields:
             limits.append(int(fields["MemAvailable"].split()[0]) * 1024)
-    for group_limit, used in _groups(group):
-        if group_limit.exists() and used.exists() and (most := group_limit.read_text().strip()) != "max":
-            limits.append(int(most) - int(used.read_text()) + _of_files(group_limit.parent))
+    for group_limit, usage in _groups(group):
+        if group_limit.exists() and usage.exists() and (limit := group_limit.read_text().strip()) != "max":
+            limits.append(int(limit) - int(usage.read_text()) + _of_files(group_limit.parent))
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     if soft != resource.RLIM_INFINITY and Path("/proc/self/statm").exists():
         limits.append(soft - int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize())
     return max(0, min(limits)) if limits else None
 
 
-def _groups(mounted: Path, process: Path = Path("/proc/self/cgroup")) -> Iterator[tuple[Path, Path]]:
+def _groups(root: Path, process: Path = Path("/proc/self/cgroup")) -> Iterator[tuple[Path, Path]]:
     """Limit and use of the control groups that this process is in, and of those around them, of both versions."""
     paths = {""}
     if process.exists():
         paths |= {line.split(":", 2)[2].strip("/") for line in process.read_text().splitlines() if line.count(":") > 1}
-    around = {str(each) for path in paths for each in (Path(path), *Path(path).parents)}
-    for path in sorted(around):
-        yield mounted / path / "memory.max", mounted / path / "memory.current"
-        first = mounted / "memory" / path
+    folders = {str(folder) for path in paths for folder in (Path(path), *Path(path).parents)}
+    for path in sorted(folders):
+        yield root / path / "memory.max", root / path / "memory.current"
+        first = root / "memory" / path
         yield first / "memory.limit_in_bytes", first / "memory.usage_in_bytes"
 
 

@@ -1,19 +1,17 @@
-"""Basic terms: comparisons, events, and the result of decoding a block of events.
-
-A *triplet* (anchor, near, far) states d(anchor, near) < d(anchor, far). A *quadruplet* (i, j, k, l) states d(i, j) <
-d(k, l). Both are edges {near pair} -> {far pair} of McFee & Lanckriet's similarity graph, whose vertices are unordered
-pairs of objects. A triplet and its reversal *contradict* each other. An *event* is the content of one line or message:
-one response, which expands to any number of comparisons.
-"""
+"""Basic terms: comparisons, events, and the result of decoding a block of events."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-MAX_NAME_BYTES = 1024
+# A triplet (anchor, near, far) states d(anchor, near) < d(anchor, far). A quadruplet (i, j, k, l) states d(i, j) < d(k,
+# l). Both are edges {near pair} -> {far pair} of McFee & Lanckriet's similarity graph, whose vertices are unordered
+# pairs of objects. A triplet and its reversal contradict each other. An event is the content of one line or message:
+# one response, which expands to any number of comparisons.
+MAX_NAME_BYTES = 1024  # of UTF-8
 MAX_WEIGHT = 1e100  # of an event: sums of weights, and of their squares, are finite
-MAX_LIST = 10_000
+MAX_LIST = 10_000  # entries of a list in an event
 
 EVENT_TYPES = (
     "triplet",
@@ -227,8 +225,8 @@ def canonical_quadruplet(i, j, k, l):
     (('a', 'b', 'c'), (0, 1, 2, 3))
     """
     if i == j or k == l:
-        same = i if i == j else k
-        raise InvalidEvent("not_distinct", f"a pair holds {same!r} twice; a pair needs two distinct objects")
+        repeated_object = i if i == j else k
+        raise InvalidEvent("not_distinct", f"a pair holds {repeated_object!r} twice; a pair needs two distinct objects")
     if {i, j} == {k, l}:
         raise InvalidEvent("not_distinct", f"near and far are the same pair ({i!r}, {j!r})")
     for anchor, near in ((i, j), (j, i)):
@@ -246,14 +244,14 @@ def empty_batch(n_objects: int = 0) -> Batch:
 
 def triplet_weights(batch: Batch) -> np.ndarray:
     """(m,) float64: the weight of each triplet's event, 1 where it gives none."""
-    given = batch.provenance
-    return np.ones(len(batch.triplets)) if given is None else given.weight[given.of_triplet]
+    provenance = batch.provenance
+    return np.ones(len(batch.triplets)) if provenance is None else provenance.weight[provenance.of_triplet]
 
 
 def triplet_times(batch: Batch) -> np.ndarray:
     """(m,) float64: epoch seconds of each triplet's event, NaN where it gives none."""
-    given = batch.provenance
-    return np.full(len(batch.triplets), np.nan) if given is None else given.time[given.of_triplet]
+    provenance = batch.provenance
+    return np.full(len(batch.triplets), np.nan) if provenance is None else provenance.time[provenance.of_triplet]
 
 
 def interleaved(batch: Batch) -> np.ndarray:

@@ -1,25 +1,4 @@
-"""`njit` for every kernel of the package: compiled by numba when it is first called, and not loaded before.
-
-Importing numba takes as long as everything else that a short command does, and a module has kernels next to what such a
-command needs. So a decorated function is a `Kernel`, a thin stand-in: its first call, or the first access to an
-attribute of numba's, imports numba and creates the compiled function, with the cache of `kernel_cache.py`.
-
-Invariant: before numba sees a kernel, the kernels that it refers to, as globals of its module or variables of an
-enclosing function, and those that they refer to, replace their stand-ins there. So for numba, everything looks as if
-decorated by its own decorators: it inlines, caches and types as usual. A kernel refers to kernels, not to modules that
-contain them.
-
-`intrinsic` and `register_jitable` are numba's, in the same way. The cost of a stand-in that Python keeps calling, from
-a module that imported it, is 0.1 us a call; in its own module, it is replaced by the compiled function.
-
-`import_numba`: without two slow imports, a third of a second of the start of a short command. numba imports `coverage`
-if it is installed, for a setting that is off; and all of `scipy.linalg` when it loads or compiles its first kernel, to
-detect BLAS. Both are avoided: coverage unless its setting is on, and the detection of BLAS until a kernel multiplies
-matrices, when numba repeats it. Undocumented name of numba: `numba.np.linalg.ensure_blas`, which `numba.np.arraymath`
-calls only when it is imported.
-
-`read_only` gives arrays as compiled functions take them: one specialisation serves every caller.
-"""
+"""`njit` for every kernel of the package: compiled by numba when it is first called, and not loaded before."""
 
 import os
 import sys
@@ -35,7 +14,7 @@ import numpy as np
 
 
 def read_only(array: np.ndarray, dtype=None) -> np.ndarray:
-    """A read-only view in C order, of another type where `dtype` says so (then, and where it must, a copy).
+    """A read-only view in C order, of type `dtype` if given; a copy if necessary. Kernels then need one specialisation.
 
     >>> view = read_only(np.array([[1, 2], [3, 4]]).T, np.int32)
     >>> view.flags.c_contiguous, view.flags.writeable, view.dtype.name
@@ -49,6 +28,17 @@ def read_only(array: np.ndarray, dtype=None) -> np.ndarray:
 Function = TypeVar("Function", bound=Callable)
 
 
+# Importing numba takes as long as everything else that a short command does, and a module has kernels next to what such
+# a command needs. So a decorated function is a `Kernel`, a thin stand-in: its first call, or the first access to an
+# attribute of numba's, imports numba and creates the compiled function, with the cache of `kernel_cache.py`.
+#
+# Invariant: before numba sees a kernel, the compiled kernels replace their stand-ins in everything that it refers to,
+# directly or not: the globals of its module, and the variables of enclosing functions. So for numba, everything looks
+# as if decorated by its own decorators: it inlines, caches and types as usual. A kernel may refer to other kernels by
+# name, but not through a module (`module.kernel`), whose attributes are not replaced.
+#
+# `intrinsic` and `register_jitable` are numba's, in the same way. The cost of a stand-in that Python keeps calling,
+# from a module that imported it, is 0.1 us a call; in its own module, it is replaced by the compiled function.
 class Kernel:
     """A function that numba compiles on first use, and whose attributes are those of the compiled function.
 
@@ -59,7 +49,7 @@ class Kernel:
         update_wrapper(self, function)
         self.function = function
         self.make = make
-        self.made: Callable | None = None  # set under numba's lock
+        self.compiled_function: Callable | None = None  # set under numba's lock
         self.ready: Callable | None = None  # the same, once all that it names is in place
 
     def __call__(self, *args):
@@ -112,6 +102,11 @@ _JITABLE: dict[Callable, bool] = {}  # and whether numba knows
 _IMPORTING = threading.RLock()  # numba in sys.modules may still be half imported, by another thread
 
 
+# Two slow imports are avoided, a third of a second of the start of a short command. numba imports `coverage` if it is
+# installed, for a setting that is off; and all of `scipy.linalg` when it loads or compiles its first kernel, to detect
+# BLAS. Coverage is imported only if its setting is on, and BLAS is detected when a kernel multiplies matrices, as numba
+# repeats it then. Undocumented name of numba: `numba.np.linalg.ensure_blas`, which `numba.np.arraymath` calls only on
+# import.
 def import_numba() -> None:
     """Import numba, before anything else does; nothing is done where it was imported already. For any thread."""
     with _IMPORTING:
@@ -129,22 +124,24 @@ def _import_numba() -> None:
         if without_coverage:
             del sys.modules["coverage"]
     if "scipy.linalg" not in sys.modules:
-        asks, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+        ensure_blas, linalg.ensure_blas = linalg.ensure_blas, lambda: None
         try:
             import numba.np.arraymath  # noqa: F401
         finally:
-            linalg.ensure_blas = asks
+            linalg.ensure_blas = ensure_blas
 
 
 def compiled(kernel: Kernel) -> Callable:
-    """What numba makes of a kernel; after it all that it names is in its place. Any number of threads may ask."""
+    """The compiled function of a kernel, with everything that it names in place. For any thread."""
     import_numba()
     from numba.core.compiler_lock import global_compiler_lock
     from numba.extending import typeof_impl
 
     with global_compiler_lock:  # no thread compiles what is half in place
         if Kernel not in typeof_impl.registry:
-            typeof_impl.register(Kernel)(lambda given, context: typeof_impl(compiled(given), context))  # an argument
+            typeof_impl.register(Kernel)(
+                lambda argument, context: typeof_impl(compiled(argument), context)
+            )  # an argument
         if kernel.ready is None:
             _put_in_place(kernel)
     assert kernel.ready is not None
@@ -152,22 +149,24 @@ def compiled(kernel: Kernel) -> Callable:
 
 
 def _put_in_place(kernel: Kernel) -> None:
-    """Make a kernel and all that it calls, directly or not, and put them where they are named."""
+    """Compile a kernel and all that it calls, directly or not, and replace the stand-ins by them."""
     todo: list[Callable] = [kernel]
-    needed: dict[Callable, None] = {kernel: None}  # kernels, and functions for kernels
+    named_functions: dict[Callable, None] = {kernel: None}  # kernels, and functions for kernels
     while todo:
         for value in _named(_function(todo.pop())):
-            if value not in needed:
-                needed[value] = None
+            if value not in named_functions:
+                named_functions[value] = None
                 todo.append(value)
-    kernels = [each for each in needed if isinstance(each, Kernel)]
-    for each in kernels:
-        each.made = each.made or each.make(each.function)
-    for function in needed:
+    kernels = [kernel_to_make for kernel_to_make in named_functions if isinstance(kernel_to_make, Kernel)]
+    for kernel_to_make in kernels:
+        kernel_to_make.compiled_function = kernel_to_make.compiled_function or kernel_to_make.make(
+            kernel_to_make.function
+        )
+    for function in named_functions:
         _register(function)
         _replace(_function(function))
-    for each in kernels:
-        each.ready = each.made
+    for kernel_to_make in kernels:
+        kernel_to_make.ready = kernel_to_make.compiled_function
 
 
 def _function(kernel: Callable) -> Any:
@@ -185,9 +184,9 @@ def _register(function: Callable) -> None:
 def _names(code: CodeType) -> Iterator[str]:
     """The names that a function's code looks up, with those of the functions inside it."""
     yield from code.co_names
-    for each in code.co_consts:
-        if isinstance(each, CodeType):
-            yield from _names(each)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
 
 
 def _named(function: Any) -> Iterator[Callable]:
@@ -203,8 +202,8 @@ def _replace(function: Any) -> None:
     """Put compiled kernels where a function names their stand-ins, and its own in its module."""
     namespace = function.__globals__
     for name in [*_names(function.__code__), function.__name__]:
-        if isinstance(value := namespace.get(name), Kernel) and value.made is not None:
-            namespace[name] = value.made
+        if isinstance(value := namespace.get(name), Kernel) and value.compiled_function is not None:
+            namespace[name] = value.compiled_function
     for cell in function.__closure__ or ():
-        if isinstance(value := cell.cell_contents, Kernel) and value.made is not None:
-            cell.cell_contents = value.made
+        if isinstance(value := cell.cell_contents, Kernel) and value.compiled_function is not None:
+            cell.cell_contents = value.compiled_function

@@ -1,10 +1,6 @@
-"""The byte layout of all published files: a JSON header, plain little-endian arrays, a SHA-256.
-
-No pickle, no compression, arrays aligned to 64 bytes so that a reader can map them instead of copying. DESIGN.md,
-"Snapshot byte format", shows the layout. Equal contents give equal bytes, so each content has exactly one encoding: any
-other encoding is rejected on reading, even if its checksum is correct. The reader checks the meaning of the arrays.
-O(bytes), most of it hashing.
-"""
+"""The byte layout of all published files: a JSON header, plain little-endian arrays, a SHA-256 (DESIGN.md, "Snapshot
+byte format"). Equal contents give equal bytes, and any other encoding is rejected on reading, even with a correct
+checksum."""
 
 import hashlib
 import json
@@ -17,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from stream_engine.data.signatures import SIGNED, UNSIGNED, Signing, signature, wrongly_signed
+from stream_engine.data.signatures import SIGNATURE_BYTES, UNSIGNED, Signing, signature, wrongly_signed
 
 MAGIC = b"cmpstrm\n"
 VERSION = 1  # of files without a signature; with one it is SIGNED_VERSION
 SIGNED_VERSION = 2
 ALIGN = 64
-MOST_AXES, DEEPEST = 4, 32  # axes of an array; lists and objects inside each other in the header
-_FIXED = 24  # magic, version, reserved, header length
-_DIGEST = 32
+MAX_AXES, MAX_DEPTH = 4, 32  # axes of an array; lists and objects inside each other in the header
+_PREFIX_BYTES = 24  # magic, version, reserved, header length
+_DIGEST_BYTES = 32
 _DTYPES = frozenset(["|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"])
 _ENTRY = {"name", "dtype", "shape", "at", "bytes"}
 
@@ -73,14 +69,14 @@ def encode(
         data += [array.reshape(-1).view(np.uint8).data, memoryview(bytes(padding))]
         begin += array.nbytes + padding
     header = _as_written({"kind": kind, "meta": meta, "arrays": table})
-    rest = bytes(4) + len(header).to_bytes(8, "little") + header
-    rest += bytes(-(len(rest) + 12) % ALIGN)
-    digest = hashlib.sha256(MAGIC + VERSION.to_bytes(4, "little") + rest)
+    after_version = bytes(4) + len(header).to_bytes(8, "little") + header
+    after_version += bytes(-(len(after_version) + 12) % ALIGN)
+    digest = hashlib.sha256(MAGIC + VERSION.to_bytes(4, "little") + after_version)
     for chunk in data:
         digest.update(chunk)
     version = VERSION if signing.key is None else SIGNED_VERSION
     trailer = digest.digest() + (b"" if signing.key is None else signature(signing.key, digest.digest()))
-    chunks = [memoryview(MAGIC + version.to_bytes(4, "little") + rest), *data, memoryview(trailer)]
+    chunks = [memoryview(MAGIC + version.to_bytes(4, "little") + after_version), *data, memoryview(trailer)]
     return chunks, digest.hexdigest()
 
 
@@ -93,27 +89,27 @@ def decode(buffer: bytes | memoryview | mmap.mmap, signing: Signing = UNSIGNED) 
     """`(kind, meta, arrays, digest)`; arrays are read-only views of `buffer`. Raises `Corrupt`, and its subclasses
     `NewerVersion` and `NotTrusted`."""
     view = memoryview(buffer)
-    if len(view) < _FIXED + _DIGEST or view[:8] != MAGIC:
+    if len(view) < _PREFIX_BYTES + _DIGEST_BYTES or view[:8] != MAGIC:
         raise Corrupt(f"not a stream-engine file: {len(view)} bytes, starts with {bytes(view[:8])!r}")
     version = int.from_bytes(view[8:12], "little")
     if version > SIGNED_VERSION:
         raise NewerVersion(f"format version {version}, this engine reads {SIGNED_VERSION}")
     if version < VERSION:
         raise Corrupt(f"format version {version}, expected {VERSION} or {SIGNED_VERSION}")
-    end = len(view) - (_DIGEST if version == VERSION else _DIGEST + SIGNED)
-    if end < _FIXED:
+    end = len(view) - (_DIGEST_BYTES if version == VERSION else _DIGEST_BYTES + SIGNATURE_BYTES)
+    if end < _PREFIX_BYTES:
         raise Corrupt(f"truncated: {len(view)} bytes")
     digest = hashlib.sha256(MAGIC + VERSION.to_bytes(4, "little"))
     digest.update(view[12:end])
-    if digest.digest() != view[end : end + _DIGEST]:
+    if digest.digest() != view[end : end + _DIGEST_BYTES]:
         raise Corrupt(f"wrong checksum over {len(view)} bytes: damaged or truncated")
-    if problem := wrongly_signed(signing, digest.digest(), bytes(view[end + _DIGEST :])):
+    if problem := wrongly_signed(signing, digest.digest(), bytes(view[end + _DIGEST_BYTES :])):
         raise NotTrusted(problem)
     size = int.from_bytes(view[16:24], "little")
-    begin = _FIXED + size + (-(_FIXED + size) % ALIGN)
-    if any(view[12:16]) or begin > end or any(view[_FIXED + size : begin]):
+    begin = _PREFIX_BYTES + size + (-(_PREFIX_BYTES + size) % ALIGN)
+    if any(view[12:16]) or begin > end or any(view[_PREFIX_BYTES + size : begin]):
         raise Corrupt(f"header of {size} bytes in a file of {len(view)}, or nonzero padding around it")
-    header = _header(bytes(view[_FIXED : _FIXED + size]))
+    header = _header(bytes(view[_PREFIX_BYTES : _PREFIX_BYTES + size]))
     return header["kind"], header["meta"], _arrays(header["arrays"], view[begin:end].toreadonly()), digest.hexdigest()
 
 
@@ -121,10 +117,10 @@ def _header(text: bytes) -> dict[str, Any]:
     """The header, which is written as it would be written again: so no key twice, no NaN, no number out of range."""
     try:
         header = json.loads(text)
-        same = _as_written(header) == text
+        is_canonical = _as_written(header) == text
     except (ValueError, RecursionError) as error:
         raise Corrupt(f"header: not JSON as an engine writes it: {type(error).__name__}: {error}"[:300]) from None
-    if not same:
+    if not is_canonical:
         raise Corrupt("header: not written as an engine writes it: other spaces, an order of keys, or a key twice")
     if not isinstance(header, dict) or header.keys() != {"kind", "meta", "arrays"}:
         raise Corrupt("header: expected an object of kind, meta and arrays")
@@ -138,12 +134,12 @@ def _header(text: bytes) -> dict[str, Any]:
 def _check_depth(header: dict[str, Any]) -> None:
     """Copying and writing again go down by recursion; a header of this engine is a handful of levels deep."""
     level: list[Any] = [header]
-    for _ in range(DEEPEST):
-        level = [each for value in level for each in (value.values() if isinstance(value, dict) else value)]
-        level = [each for each in level if isinstance(each, (dict, list))]
+    for _ in range(MAX_DEPTH):
+        level = [entry for value in level for entry in (value.values() if isinstance(value, dict) else value)]
+        level = [entry for entry in level if isinstance(entry, (dict, list))]
         if not level:
             return
-    raise Corrupt(f"header: more than {DEEPEST} nested lists and objects")
+    raise Corrupt(f"header: more than {MAX_DEPTH} nested lists and objects")
 
 
 def _arrays(table: list[Any], body: memoryview) -> dict[str, np.ndarray]:
@@ -179,8 +175,8 @@ def _entry(entry: Any) -> tuple[str, str, list[int]]:
     name, dtype, shape = entry["name"], entry["dtype"], entry["shape"]
     if not isinstance(dtype, str) or dtype not in _DTYPES:
         raise Corrupt(f"array {name!r} has dtype {dtype!r}"[:200])
-    if not isinstance(shape, list) or len(shape) > MOST_AXES or not all(_is_size(each) for each in shape):
-        raise Corrupt(f"array {name!r} has shape {str(shape)[:80]}, expected up to {MOST_AXES} sizes")
+    if not isinstance(shape, list) or len(shape) > MAX_AXES or not all(_is_size(size) for size in shape):
+        raise Corrupt(f"array {name!r} has shape {str(shape)[:80]}, expected up to {MAX_AXES} sizes")
     if not (_is_size(entry["at"]) and _is_size(entry["bytes"])):
         raise Corrupt(
             f"array {name!r}: at and bytes are not sizes: {str(entry['at'])[:40]}, {str(entry['bytes'])[:40]}"
@@ -197,12 +193,12 @@ def load(path: str | Path, signing: Signing = UNSIGNED) -> DecodedEvents:
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())
         try:
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except ValueError:
             raise Corrupt("the file is empty") from None
     if (on_disk := 512 * status.st_blocks) < status.st_size:  # holes, or a file system that compresses
-        _check_stated_size(memoryview(mapped), on_disk)
-    return decode(mapped, signing)
+        _check_stated_size(memoryview(mapping), on_disk)
+    return decode(mapping, signing)
 
 
 def _check_stated_size(view: memoryview, on_disk: int) -> None:
@@ -210,10 +206,10 @@ def _check_stated_size(view: memoryview, on_disk: int) -> None:
     size = int.from_bytes(view[16:24], "little")
     if view[:8] != MAGIC or size > max(on_disk, 1 << 20):
         raise Corrupt(f"not a stream-engine file: {len(view):,} bytes, of which {on_disk:,} are on the disk")
-    table = _header(bytes(view[_FIXED : _FIXED + size]))["arrays"]
+    table = _header(bytes(view[_PREFIX_BYTES : _PREFIX_BYTES + size]))["arrays"]
     entries = [_entry(entry) for entry in table]
-    begin = _FIXED + size + (-(_FIXED + size) % ALIGN)
+    begin = _PREFIX_BYTES + size + (-(_PREFIX_BYTES + size) % ALIGN)
     sizes = [math.prod(shape) * np.dtype(dtype).itemsize for _, dtype, shape in entries]
-    most = begin + sum(size + -size % ALIGN for size in sizes) + _DIGEST + SIGNED
-    if len(view) > most:
-        raise Corrupt(f"{len(view):,} bytes, expected at most {most:,} by its header")
+    largest = begin + sum(size + -size % ALIGN for size in sizes) + _DIGEST_BYTES + SIGNATURE_BYTES
+    if len(view) > largest:
+        raise Corrupt(f"{len(view):,} bytes, expected at most {largest:,} by its header")

@@ -1,25 +1,4 @@
-"""The rules of CSV in one place: records, headers, names of columns.
-
-The rules are those of pyarrow and of Python's csv module (RFC 4180, read leniently), with a fallback for stray quotes:
-
-- A byte order mark at the start of a file is skipped; anywhere else it is text. So is a NUL, everywhere.
-- A line ends with a line feed, a carriage return, or both. Blank lines are not records.
-- The header begins with the first non-blank line. Its quoted names may contain up to `MAX_LINES` line ends each; a
-  header with an unclosed quote is rejected, and nothing below it is read.
-- Fields are separated by the delimiter. `delimiter_of` finds it in the header: the one of comma, semicolon, tab and
-  bar that occurs most often outside quotes (the first of these in a tie; a comma if there is none), or the one in a
-  line `sep=;` before the header, as written by Excel, which is not a record.
-- A quote opens a field only at its start; anywhere else it is text. In a quoted field, a doubled quote is one quote,
-  and delimiters and line ends are text. What follows the closing quote belongs to the field.
-- A quoted field over several lines must close before a delimiter, a line end or the end of the data, and contains at
-  most `MAX_LINES` line ends; and its record must have as many fields as the header. Otherwise, the quote is a stray
-  one: the record is its first line alone, which is rejected, and reading continues at the second line.
-
-A record depends on the bytes from its beginning, never on blocks; a block ends after a line feed that ends a record
-(files whose lines all end with a carriage return alone are rejected). Whether a quote is stray depends on no byte
-beyond the block. `tests/support/csv_reference.py` is a simple reference implementation. O(bytes), with stray quotes
-O(bytes of `MAX_LINES` lines) for each.
-"""
+"""The rules of CSV in one place: records, headers, names of columns."""
 
 import csv
 import re
@@ -30,9 +9,29 @@ import numpy as np
 
 from stream_engine.data.compiled import njit, read_only
 
+# The rules are those of pyarrow and of Python's csv module (RFC 4180, read leniently), with a fallback for stray
+# quotes:
+#
+# - A byte order mark at the start of a file is skipped; anywhere else it is text. So is a NUL, everywhere.
+# - A line ends with a line feed, a carriage return, or both. Blank lines are not records.
+# - The header begins with the first non-blank line. Its quoted names may contain up to MAX_LINES line ends each; a
+#   header with an unclosed quote is rejected, and nothing below it is read.
+# - Fields are separated by the delimiter. `delimiter_of` finds it in the header: the one of comma, semicolon, tab and
+#   bar that occurs most often outside quotes (the first of these in a tie; a comma if there is none), or the one in a
+#   line `sep=;` before the header, as written by Excel, which is not a record.
+# - A quote opens a field only at its start; anywhere else it is text. In a quoted field, a doubled quote is one quote,
+#   and delimiters and line ends are text. What follows the closing quote belongs to the field.
+# - A quoted field over several lines must close before a delimiter, a line end or the end of the data, and contains at
+#   most MAX_LINES line ends; and its record must have as many fields as the header. Otherwise, the quote is a stray
+#   one: the record is its first line alone, which is rejected, and reading continues at the second line.
+#
+# A record depends on the bytes from its beginning, never on blocks; a block ends after a line feed that ends a record
+# (files whose lines all end with a carriage return alone are rejected). Whether a quote is stray depends on no byte
+# beyond the block. `tests/support/csv_reference.py` is a simple reference implementation. O(bytes), with stray quotes
+# O(bytes of MAX_LINES lines) for each.
 QUOTE, COMMA, LINE_FEED, CARRIAGE_RETURN = b'",\n\r'
-DELIMITERS = b",;\t|"  # that are found without being told
-MAX_LINES = 1000
+DELIMITERS = b",;\t|"  # that are detected
+MAX_LINES = 1000  # line ends in a quoted field
 WHOLE, WRONG_WIDTH, UNCLOSED = range(3)
 
 _ANY_WIDTH = 1 << 62
@@ -58,8 +57,13 @@ def rows_of(value: bytes, width: int, delimiter: int = COMMA) -> Rows:
     >>> rows.start.tolist(), rows.end.tolist(), rows.state.tolist() == [WHOLE, UNCLOSED, WHOLE]
     ([0, 9, 14], [7, 13, 17], True)
     """
-    most = value.count(b"\n") + value.count(b"\r") + 1
-    rows = Rows(np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int8))
+    max_rows = value.count(b"\n") + value.count(b"\r") + 1
+    rows = Rows(
+        np.empty(max_rows, np.int64),
+        np.empty(max_rows, np.int64),
+        np.empty(max_rows, np.int64),
+        np.empty(max_rows, np.int8),
+    )
     n = _split(_text(value, len(value)), width, delimiter, *rows)
     return Rows(*(column[:n] for column in rows))
 
@@ -97,12 +101,12 @@ def _split(text, width, delimiter, start, end, fields, state):
         if text[at] in (LINE_FEED, CARRIAGE_RETURN):
             at += 1
             continue
-        stop, count, closed, first_end = _record(text, at, width, delimiter)
+        stop, count, is_closed, first_end = _record(text, at, width, delimiter)
         start[n], end[n], fields[n] = at, stop, count
-        if closed and count == width:
+        if is_closed and count == width:
             state[n] = WHOLE
         else:
-            state[n] = WRONG_WIDTH if closed else UNCLOSED
+            state[n] = WRONG_WIDTH if is_closed else UNCLOSED
             end[n] = first_end
         at = end[n]
         n += 1
@@ -113,17 +117,17 @@ def _split(text, width, delimiter, start, end, fields, state):
 def _boundary(text, width, delimiter, first):
     """The first or the last line feed that ends a record, and the byte after it; 0: none is sure. What is found out at
     the end of the text is not sure: more bytes could tell otherwise."""
-    at = cut = np.int64(0)
-    while at < len(text) and not (first and cut):
+    at = boundary = np.int64(0)
+    while at < len(text) and not (first and boundary):
         if text[at] in (LINE_FEED, CARRIAGE_RETURN):
             at += 1
-            cut = at if text[at - 1] == LINE_FEED else cut
+            boundary = at if text[at - 1] == LINE_FEED else boundary
             continue
-        stop, count, closed, first_end = _record(text, at, width, delimiter)
+        stop, count, is_closed, first_end = _record(text, at, width, delimiter)
         if stop == len(text) and not (count > width and first_end < stop):  # too many fields stay too many
             break
-        at = stop if closed and count == width else first_end
-    return cut
+        at = stop if is_closed and count == width else first_end
+    return boundary
 
 
 @njit(cache=True, nogil=True)
@@ -132,7 +136,7 @@ def _record(text, at, width, delimiter):
     beyond that line no more than `width` fields are looked at."""
     size = len(text)
     fields, lines, first_end = 1, 0, -1
-    begins, quoted = True, False
+    begins, in_quotes = True, False
     while at < size:
         c = text[at]
         line_end = c in (LINE_FEED, CARRIAGE_RETURN)
@@ -140,12 +144,12 @@ def _record(text, at, width, delimiter):
             first_end = at
         if first_end >= 0 and fields > width:
             return at, fields, False, first_end
-        if quoted:
+        if in_quotes:
             if c == QUOTE:
                 if at + 1 < size and text[at + 1] == QUOTE:
                     at += 1
                 else:
-                    quoted = False
+                    in_quotes = False
                     if lines > 0 and at + 1 < size and text[at + 1] not in (delimiter, LINE_FEED, CARRIAGE_RETURN):
                         return at, fields, False, first_end
             elif line_end:
@@ -161,13 +165,10 @@ def _record(text, at, width, delimiter):
             at += 1
             continue
         elif c == QUOTE and begins:
-            quoted = True
+            in_quotes = True
         begins = False
         at += 1
-    return size, fields, not quoted, first_end if first_end >= 0 else size
-
-
-# ---- headers ---------------------------------------------------------------------------------------------------------
+    return size, fields, not in_quotes, first_end if first_end >= 0 else size
 
 
 def delimiter_of(header: bytes) -> int:
@@ -186,8 +187,8 @@ def likely_delimiter(buffer: bytes | bytearray, begin: int = 0) -> int:
     >>> chr(likely_delimiter(b"a;b,c;d\\n,,,,"))
     ';'
     """
-    found = _LINE_AND_QUOTED.match(buffer, begin)
-    line = _QUOTED.sub(b"", found[0]) if found else b""
+    match = _LINE_AND_QUOTED.match(buffer, begin)
+    line = _QUOTED.sub(b"", match[0]) if match else b""
     return max(DELIMITERS, key=line.count)
 
 
@@ -225,8 +226,10 @@ def header_line(value: bytes, delimiter: int | None = None) -> tuple[bytes, int]
         delimiter = delimiter_of(value)
     if delimiter is None:
         delimiter = likely_delimiter(value, line.start() + len(BOM_UTF8) * value.startswith(BOM_UTF8, line.start()))
-    end, _, closed = _names(value, line.start(), delimiter)
-    return (marked(value[line.start() : end], delimiter), end) if closed else (marked(line[0], delimiter), line.end())
+    end, _, is_closed = _names(value, line.start(), delimiter)
+    return (
+        (marked(value[line.start() : end], delimiter), end) if is_closed else (marked(line[0], delimiter), line.end())
+    )
 
 
 def header_end(buffer: bytes | bytearray, delimiter: int = COMMA) -> int:
@@ -236,8 +239,8 @@ def header_end(buffer: bytes | bytearray, delimiter: int = COMMA) -> int:
     >>> header_end(b'"a\\nb",c\\n1,2'), header_end(b'"a\\nb",c'), header_end(b'"a\\nb,c\\n')
     (8, 0, 0)
     """
-    end, _, closed = _names(buffer, 0, delimiter)
-    return buffer.find(b"\n", end) + 1 if closed and end < len(buffer) else 0
+    end, _, is_closed = _names(buffer, 0, delimiter)
+    return buffer.find(b"\n", end) + 1 if is_closed and end < len(buffer) else 0
 
 
 def is_header(line: bytes, delimiter: int = COMMA) -> bool:
@@ -246,8 +249,8 @@ def is_header(line: bytes, delimiter: int = COMMA) -> bool:
     >>> is_header(b'a,"b\\nc"'), is_header(b'a,"b""')
     (True, False)
     """
-    end, _, closed = _names(line, 0, delimiter)
-    return closed and end == len(line)
+    end, _, is_closed = _names(line, 0, delimiter)
+    return is_closed and end == len(line)
 
 
 def fields_in(line: bytes, delimiter: int = COMMA) -> int | None:
@@ -256,8 +259,8 @@ def fields_in(line: bytes, delimiter: int = COMMA) -> int | None:
     >>> fields_in(b'a,"b,c"d,e'), fields_in(b'a,"b""')
     (3, None)
     """
-    _, fields, closed, _ = _record(_text(line, len(line)), 0, _ANY_WIDTH, delimiter)
-    return fields if closed else None
+    _, fields, is_closed, _ = _record(_text(line, len(line)), 0, _ANY_WIDTH, delimiter)
+    return fields if is_closed else None
 
 
 def _names(buffer: bytes | bytearray, begin: int, delimiter: int) -> tuple[int, int, bool]:

@@ -1,24 +1,5 @@
-"""Hashes of integers and names, and hash tables in plain arrays.
-
-The project's hash function is the finaliser of SplitMix64.
-`mix64` is a permutation of the 64-bit integers in which every bit of the input changes half the bits of the output
-(Steele, Lea & Flood 2014, "Fast splittable pseudorandom number generators", with the constants of Stafford's Mix13). It
-is the same function in compiled kernels and on NumPy arrays, and the same on every machine. Which examples are held
-out, ties of TripletBoost and the canonical order of objects follow from its values: they must never change.
-
-Hashes of names that are the same in every process and on every machine, forever: for samples selected by content.
-
-`Interner` finds names by its own hashes, with a new key in every process so that no input can be constructed whose
-names collide; the hashes here are for values that are stored. Code that needs certainty compares the names if hashes
-are equal.
-
-Hash tables in plain arrays, for compiled kernels: open addressing with linear probing (Knuth, TAOCP 6.4, Alg. L).
-
-A table is an array of 2^k slots; 0 marks an empty one. What a slot holds is its owner's business: a key itself, or the
-number of a row elsewhere that has the key. Entries are never taken out of a table; a larger one is filled again.
-Invariant: at least one slot is empty, and an entry is found from its hash by walking on from slot `hash mod 2^k` to the
-first empty slot. O(1) expected a look-up.
-"""
+"""Hashes of integers and names that are the same in every process and on every machine, forever; and hash tables in
+plain arrays, for compiled kernels."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -30,6 +11,10 @@ from stream_engine.data.intrinsics import first_bytes, word_at
 from stream_engine.data.packed_names import pack_names
 
 
+# Open addressing with linear probing (Knuth, TAOCP 6.4, Alg. L). A table is an array of 2^k slots; 0 marks an empty
+# one. What a slot contains is its owner's business: a key itself, or the number of a row elsewhere that has the key.
+# Entries are never removed; a larger table is filled again. Invariant: at least one slot is empty, and an entry is
+# found from its hash by walking on from slot `hash mod 2^k` to the first empty slot. O(1) expected a look-up.
 @njit(cache=True, nogil=True, inline="always")
 def find_slot(slots, first, holds, sought):
     """The slot whose entry satisfies `holds(entry, sought)`, or the empty slot where such an entry belongs.
@@ -67,6 +52,10 @@ def table_size(items: int) -> int:
     return size
 
 
+# `mix64`, the finaliser of SplitMix64, is a permutation of the 64-bit integers in which every bit of the input changes
+# half the bits of the output (Steele, Lea & Flood 2014, "Fast splittable pseudorandom number generators", with the
+# constants of Stafford's Mix13). It is the same function in compiled kernels and on NumPy arrays. Which examples are
+# held out, ties of TripletBoost and the canonical order of objects follow from its values: they must never change.
 GOLDEN_GAMMA = 0x9E3779B97F4A7C15  # 2^64 / golden ratio, odd: the step between states of a SplitMix64 generator
 
 
@@ -87,17 +76,17 @@ def splitmix64(state):
     return mix64(state + np.uint64(GOLDEN_GAMMA))
 
 
-def _multiply(typing_context, one, other):
+def _multiply(typing_context, a, b):
     from llvmlite import ir
     from numba import types
 
-    def folded(context, builder, signature, arguments):
+    def code(context, builder, signature, arguments):
         wide = ir.IntType(128)
         product = builder.mul(*(builder.zext(argument, wide) for argument in arguments))
         upper = builder.lshr(product, ir.Constant(wide, 64))
         return builder.trunc(builder.xor(product, upper), ir.IntType(64))
 
-    return types.uint64(types.uint64, types.uint64), folded
+    return types.uint64(types.uint64, types.uint64), code
 
 
 # Inside a kernel: both halves of the product of two uint64, one xor the other.
@@ -122,6 +111,8 @@ def hash_bytes(data, begin, end, seed):
     return mix64(h)
 
 
+# `Interner` has hashes of its own, with a new key in every process, so that no input can be constructed whose names
+# collide; these are for values that are stored. Code that needs certainty compares the names if hashes are equal.
 _SEED = np.uint64(0x6A75646765642121)  # must never change
 
 
@@ -144,12 +135,12 @@ def name_hashes(names: Sequence[str]) -> np.ndarray:
 
 
 def hashes_of_numbers(n: int) -> np.ndarray:
-    """(n,) uint64: the same for objects that nobody named: "0", "1", and so on."""
+    """(n,) uint64: the hashes of the names of unnamed objects: "0", "1", and so on."""
     return name_hashes([str(i) for i in range(n)])
 
 
 class NameHashes:
-    """The hashes of names that only become more, each made once."""
+    """The hashes of a growing sequence of names, each computed once."""
 
     def __init__(self) -> None:
         self._n, self._hashes = 0, np.empty(64, np.uint64)

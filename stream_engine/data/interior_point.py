@@ -1,9 +1,5 @@
-"""cvxpy with its interior-point solver Clarabel: a second opinion on small convex programs.
-
-Programs are declared where their mathematics is (`clustering.sdp_by_cvxpy`, `kernel_learning.programs`). cvxpy takes a
-second to import, so that it is imported there and only when a program is to be solved. Time and memory grow with the
-sixth and fourth power of the number of objects; whoever declares a program refuses it above a size.
-"""
+"""cvxpy with its interior-point solver Clarabel: a second opinion on small convex programs (`clustering.sdp_by_cvxpy`,
+`kernel_learning.programs`), which import cvxpy only when a program is to be solved, since that takes a second."""
 
 import warnings
 from typing import Any
@@ -17,7 +13,7 @@ class NotSolved(RuntimeError):
     """cvxpy found no solution; the message is one line."""
 
 
-def require_at_most(what: str, size: int, most: int, next_step: str) -> None:
+def require_at_most(program: str, size: int, limit: int, next_step: str) -> None:
     """Raise `TooLarge` for a program above the size that an interior-point method can solve.
 
     >>> require_at_most("an SDP", 300, 100, "use solver 'engine'")
@@ -25,8 +21,8 @@ def require_at_most(what: str, size: int, most: int, next_step: str) -> None:
         ...
     stream_engine.data.available_memory.TooLarge: an SDP by cvxpy: got 300, expected at most 100 - use solver 'engine'
     """
-    if size > most:
-        raise TooLarge(f"{what} by cvxpy: got {size:,}, expected at most {most:,} - {next_step}")
+    if size > limit:
+        raise TooLarge(f"{program} by cvxpy: got {size:,}, expected at most {limit:,} - {next_step}")
 
 
 def solve(problem: Any, accuracy: float = ACCURACY) -> int:

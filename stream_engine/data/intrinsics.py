@@ -1,23 +1,4 @@
-"""What compiled kernels write in the compiler's own language: borrowed arrays, prefetching, words of bytes.
-
-`borrowed`: records of arrays that kernels pass to each other without reference counting.
-
-numba counts references whenever an array is taken out of a record or passed to another function: two atomic
-instructions per array, up to 50 ns a call, as much as the work of a small kernel. `borrowed(record)` returns the same
-arrays without an owner, which are not counted. The caller owns them, and keeps them until the kernel returns; so a
-kernel never returns a borrowed array, nor a view of one.
-
-`prefetch(array, row)`: ask the processor to load a row into its cache, and continue without waiting.
-
-A kernel that accesses arrays larger than the caches at random waits about 100 ns for each row. If it knows the rows of
-its next steps, it can request them ahead, and many are loaded at once. Only a hint: it changes no result, and a row
-that does not exist is not an error.
-
-Eight bytes at a time, for compiled kernels that compare, scan or hash text: little-endian words at any offset.
-
-`word_at(data, at)` is the word of data[at : at + 8]; bytes beyond the end of the data are 0. So a kernel that reads
-past the end sees zeros, which occur in no text that it searches for. O(1).
-"""
+"""Code of compiled kernels in the compiler's own language: words of bytes, prefetching, borrowed arrays."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
@@ -31,13 +12,13 @@ def _load(typing_context, data, at):
     from llvmlite import ir
     from numba import types
 
-    def unaligned(context, builder, signature, arguments):
+    def code(context, builder, signature, arguments):
         array = context.make_array(data)(context, builder, arguments[0])
         first = builder.bitcast(array.data, ir.IntType(8).as_pointer())
         place = builder.bitcast(builder.gep(first, [arguments[1]]), ir.IntType(64).as_pointer())
         return builder.load(place, align=1)
 
-    return types.uint64(data, types.int64), unaligned
+    return types.uint64(data, types.int64), code
 
 
 # Inside a kernel: the eight bytes of a uint8 array from a place on, which must all be there.
@@ -76,13 +57,13 @@ def first_bytes(word, count):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def same_bytes(one, at, other, place, length):
+def same_bytes(a, at, b, place, length):
     """Whether one[at : at + length] and other[place : place + length] are equal."""
     while length > 8:
-        if word_at(one, at) != word_at(other, place):
+        if word_at(a, at) != word_at(b, place):
             return False
         at, place, length = at + 8, place + 8, length - 8
-    return length == 0 or first_bytes(word_at(one, at) ^ word_at(other, place), length) == 0
+    return length == 0 or first_bytes(word_at(a, at) ^ word_at(b, place), length) == 0
 
 
 def _prefetch(typing_context, array, row):
@@ -93,10 +74,10 @@ def _prefetch(typing_context, array, row):
     hint_type = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
 
     def code(context, builder, signature, arguments):
-        held = context.make_array(signature.args[0])(context, builder, arguments[0])
+        array_struct = context.make_array(signature.args[0])(context, builder, arguments[0])
         row = context.cast(builder, arguments[1], signature.args[1], types.intp)
-        first = builder.bitcast(held.data, cgutils.voidptr_t)
-        place = builder.gep(first, [builder.mul(row, cgutils.unpack_tuple(builder, held.strides)[0])])
+        first = builder.bitcast(array_struct.data, cgutils.voidptr_t)
+        place = builder.gep(first, [builder.mul(row, cgutils.unpack_tuple(builder, array_struct.strides)[0])])
         hint = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], hint_type)
         read, keep, data = (ir.Constant(number, n) for n in (0, 3, 1))
         builder.call(hint, [place, read, keep, data])
@@ -105,7 +86,10 @@ def _prefetch(typing_context, array, row):
     return types.none(array, row), code
 
 
-# Inside a kernel: ask for row `row` of a borrowed array (see `borrowed`), the 64 bytes that it begins in.
+# Inside a kernel: ask the processor to load row `row` of a borrowed array (the 64 bytes that it begins in) into its
+# cache, and continue without waiting. A kernel that accesses arrays larger than the caches at random waits about 100 ns
+# for each row. If it knows the rows of its next steps, it can request them ahead, and many are loaded at once. Only a
+# hint: it changes no result, and a row that does not exist is not an error.
 prefetch = cast(Callable[[np.ndarray, Any], None], intrinsic(_prefetch))
 
 
@@ -115,7 +99,7 @@ Record = TypeVar("Record", bound=tuple)
 def _borrowed(typing_context, record):
     from numba.core import cgutils
 
-    def without_owners(context, builder, signature, arguments):
+    def code(context, builder, signature, arguments):
         (value,) = arguments
         for position, array_type in enumerate(record.types):
             array = context.make_array(array_type)(context, builder, builder.extract_value(value, position))
@@ -124,8 +108,11 @@ def _borrowed(typing_context, record):
             value = builder.insert_value(value, array._getvalue(), position)
         return value
 
-    return record(record), without_owners
+    return record(record), code
 
 
-# Inside a kernel: the tuple or named tuple of arrays that it was given, the same arrays without an owner.
+# Inside a kernel: the same tuple or named tuple of arrays, without owners. numba counts references whenever an array is
+# taken out of a record or passed to another function: two atomic instructions per array, up to 50 ns a call, as much as
+# the work of a small kernel. Borrowed arrays are not counted. The caller owns them, and keeps them until the kernel
+# returns; so a kernel never returns a borrowed array, nor a view of one.
 borrowed = cast(Callable[[Record], Record], intrinsic(_borrowed))

@@ -1,9 +1,5 @@
-"""Floats that are no finite number, in JSON, which has no text for them.
-
-Infinity is written as `1e999`, a number beyond the range of a double; NaN as `1e99999`. Libraries write `null`, so that
-a weight that is no number would come back as an absent one. Whoever writes values of events as JSON uses `writable`,
-and the decoder of events `number`.
-"""
+"""NaN and infinity in JSON, which has no text for them: infinity is written as `1e999`, a number beyond the range of a
+double, NaN as `1e99999`. Libraries write `null`, which would come back as an absent value."""
 
 import math
 from typing import Any
@@ -44,5 +40,5 @@ def _with_texts(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else _RAW[str(float(value))]
     if isinstance(value, dict):
-        return {name: _with_texts(each) for name, each in value.items()}
-    return [_with_texts(each) for each in value] if isinstance(value, list | tuple) else value
+        return {name: _with_texts(entry) for name, entry in value.items()}
+    return [_with_texts(entry) for entry in value] if isinstance(value, list | tuple) else value

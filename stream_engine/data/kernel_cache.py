@@ -1,27 +1,4 @@
-"""Compiled kernels on first use (see `compiled.py`): numba's, with a cache that is keyed by what a kernel contains.
-
-numba's own cache checks only whether the file of the function has changed, although machine code also contains the
-kernels that it calls and the constants that it uses, from other files; and it has one index of signatures for each
-function: two processes that fill it at the same time can leave an index in which one signature has the code of another.
-
-Invariant: compiled code is loaded only for a kernel with the same code, constants and compiler options, in itself and
-in everything that it calls (`contents`), for the same signature, processor, versions and settings. Each signature has
-its own file, written under another name and renamed; there is no index. One process compiles it while others that need
-it wait (an advisory lock, which ends with its process). What is compared is the code in memory, so
-sources that change while a process runs, or that move, change nothing.
-
-The folder `stream-engine-KEY`, one for each set of versions and settings, is in NUMBA_CACHE_DIR if that is set, else in
-the package's `__pycache__`, else in numba's cache folder of the user: the first of these that is writable. If earlier,
-read-only candidates contain such a folder (filled when an image was built, for example), it is read first. If nothing
-is writable, every process compiles.
-
-Cleaning: a process that uses its folder for the first time, or for the first time in an hour, deletes files that no
-process has loaded for a week, and folders of other versions that no process has used for a week.
-
-Undocumented names of numba are used only in this file: `_Cache` of `numba.core.caching`, `dumps` of
-`numba.core.serialize`, `numba.misc.appdirs`, the attributes `_cache` of a compiled function and `_defn` of an
-intrinsic, and the methods `_reduce` and `_rebuild` of the compiler's result; and its lock in `compiled.py`.
-"""
+"""Compiled kernels on first use (see `compiled.py`): numba's, with a cache that is keyed by what a kernel contains."""
 
 import contextlib
 import dis
@@ -49,13 +26,35 @@ from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
 PACKAGE = Path(__file__).parent.parent
-SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE")  # what the compiler is told
+SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE")  # of the compiler
 VERSIONS = (platform.python_version(), np.__version__, numba.__version__, llvmlite.__version__)
 
 HOUR, DAY, WEEK = 3600.0, 24 * 3600.0, 7 * 24 * 3600.0
 _FOLDER = re.compile(r"stream-engine-[0-9a-f]{32}")
 
 
+# numba's own cache checks only whether the file of the function has changed, although machine code also contains the
+# kernels that it calls and the constants that it uses, from other files; and it has one index of signatures for each
+# function: two processes that fill it at the same time can leave an index in which one signature has the code of
+# another.
+#
+# Invariant: compiled code is loaded only for a kernel with the same code, constants and compiler options, in itself and
+# in everything that it calls (`contents`), for the same signature, processor, versions and settings. Each signature has
+# its own file, written under another name and renamed; there is no index. One process compiles it while others that
+# need it wait (an advisory lock, which ends with its process). The code in memory is compared, so sources that change
+# while a process runs, or that move, change nothing.
+#
+# The folder `stream-engine-KEY`, one for each set of versions and settings, is in NUMBA_CACHE_DIR if that is set, else
+# in the package's `__pycache__`, else in numba's cache folder of the user: the first of these that is writable. If
+# earlier, read-only candidates contain such a folder (filled when an image was built, for example), it is read first.
+# If nothing is writable, every process compiles.
+#
+# Cleaning: a process that uses its folder for the first time, or for the first time in an hour, deletes files that no
+# process has loaded for a week, and folders of other versions that no process has used for a week.
+#
+# Undocumented names of numba are used only in this file: `_Cache` of `numba.core.caching`, `dumps` of
+# `numba.core.serialize`, `numba.misc.appdirs`, the attributes `_cache` of a compiled function and `_defn` of an
+# intrinsic, and the methods `_reduce` and `_rebuild` of the compiler's result; and its lock in `compiled.py`.
 def cached_kernel(function: Callable, keep: bool, options: Mapping[str, Any]) -> Callable:
     """`numba.njit` with these options; `keep`: the compiled code is kept from one process to the next."""
     kernel = numba.njit(**options)(function)
@@ -101,22 +100,29 @@ class KernelCache(caching._Cache):
         """The file for a signature and a processor. Raises `NotCacheable`."""
         function = self._function
         self._contents = self._contents or contents(function)
-        what = function.__module__, function.__qualname__, self._contents, sig, _fields(sig), codegen.magic_tuple()
-        name = blake2b(repr(what).encode(), digest_size=16).hexdigest()
+        contents_of_name = (
+            function.__module__,
+            function.__qualname__,
+            self._contents,
+            sig,
+            _fields(sig),
+            codegen.magic_tuple(),
+        )
+        name = blake2b(repr(contents_of_name).encode(), digest_size=16).hexdigest()
         return folder / self._room / f"{function.__module__.rpartition('.')[2]}.{function.__name__}-{name}.nbc"
 
     def load_overload(self, sig, target_context):
         """The compiled code of a signature; None where there is none. Then this process has the turn to compile it:
         others wait for it, and load what it kept."""
         target_context.refresh()
-        found = self._loaded(sig, target_context)
-        if found is None:
+        code = self._load_code(sig, target_context)
+        if code is None:
             self._turn.close()
             self._turn.enter_context(self._first(sig, target_context.codegen()))
-            found = self._loaded(sig, target_context)
-            if found is not None:
+            code = self._load_code(sig, target_context)
+            if code is not None:
                 self._turn.close()
-        return found
+        return code
 
     @contextlib.contextmanager
     def _first(self, sig: Any, codegen: Any) -> Iterator[None]:
@@ -133,7 +139,7 @@ class KernelCache(caching._Cache):
                     stack.callback(path.unlink, missing_ok=True)
             yield
 
-    def _loaded(self, sig, target_context):
+    def _load_code(self, sig, target_context):
         for folder in _folders().to_read:
             with contextlib.suppress(OSError, NotCacheable):
                 path = self._path(folder, sig, target_context.codegen())
@@ -171,9 +177,6 @@ class KernelCache(caching._Cache):
 
     def flush(self) -> None:
         """Nothing: what is kept never changes."""
-
-
-# ---- where it is
 
 
 class _Folders(NamedTuple):
@@ -221,14 +224,11 @@ def _note_use(path: Path) -> None:
 
 def unused(folder: Path, now: float) -> Iterable[Path]:
     """The compiled files in `folder`, and the folders of other versions beside it, that were last used a week ago."""
-    others = [each for each in folder.parent.iterdir() if _FOLDER.fullmatch(each.name) and each != folder]
-    for each in [*others, *folder.glob("*/*")]:
+    other_folders = [path for path in folder.parent.iterdir() if _FOLDER.fullmatch(path.name) and path != folder]
+    for path in [*other_folders, *folder.glob("*/*")]:
         with contextlib.suppress(OSError):  # just cleaned by another process
-            if each.stat().st_mtime < now - WEEK:
-                yield each
-
-
-# ---- what a kernel contains
+            if path.stat().st_mtime < now - WEEK:
+                yield path
 
 
 class NotCacheable(Exception):
@@ -241,13 +241,13 @@ def contents(function: Callable) -> str:
 
     Raises `NotCacheable` where it refers to something else. Names of files and numbers of lines do not matter.
     """
-    todo, seen = [function], {function}
+    todo, all_functions = [function], {function}
     digests = []
     while todo:
         parts, callees = _own_contents(todo.pop())
         digests.append(blake2b(repr(parts).encode()).digest())
-        todo += [each for each in callees if each not in seen]
-        seen.update(callees)
+        todo += [callee for callee in callees if callee not in all_functions]
+        all_functions.update(callees)
     return blake2b(digests[0] + b"".join(sorted(digests[1:])), digest_size=16).hexdigest()
 
 
@@ -271,7 +271,7 @@ def _global_values(function: Any) -> Iterator[tuple[str, Any]]:
     todo = [function.__code__]
     while todo:
         code = todo.pop()
-        todo += [each for each in code.co_consts if isinstance(each, CodeType)]
+        todo += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
         for instruction in dis.get_instructions(code):
             if instruction.opname == "LOAD_GLOBAL" and instruction.argval in function.__globals__:
                 yield instruction.argval, function.__globals__[instruction.argval]
@@ -279,7 +279,9 @@ def _global_values(function: Any) -> Iterator[tuple[str, Any]]:
 
 def _code(code: CodeType) -> tuple:
     """A piece of code with those inside it, without places in files."""
-    constants = [_code(each) if isinstance(each, CodeType) else _constant(each) for each in code.co_consts]
+    constants = [
+        _code(constant) if isinstance(constant, CodeType) else _constant(constant) for constant in code.co_consts
+    ]
     variables = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
     return code.co_code, constants, variables, code.co_argcount, code.co_flags, getattr(code, "co_exceptiontable", b"")
 
@@ -308,7 +310,7 @@ def _value(value: Any, where: str) -> Any:
         if not array.dtype.hasobject:
             return type(value).__name__, array.dtype.descr, array.shape, array.tobytes(), np.isfortran(array)
     if isinstance(value, tuple):
-        return type(value).__name__, getattr(value, "_fields", ()), [_value(each, where) for each in value]
+        return type(value).__name__, getattr(value, "_fields", ()), [_value(entry, where) for entry in value]
     if isinstance(value, (np.dtype, types.Type)):
         return repr(value)
     if isinstance(value, ModuleType) and not value.__name__.startswith(PACKAGE.name):
@@ -323,9 +325,9 @@ def _value(value: Any, where: str) -> Any:
 def _fields(signature: Iterable) -> list:
     """The names of the fields of records in a signature, whose types do not show them."""
     names = []
-    for each in signature:
-        if isinstance(each, (types.NamedTuple, types.NamedUniTuple)):
-            names.append((each.instance_class.__module__, each.instance_class.__qualname__, each.fields))
-        if isinstance(each, (types.Tuple, types.UniTuple, types.NamedTuple, types.NamedUniTuple)):
-            names += _fields(each.types)
+    for kind in signature:
+        if isinstance(kind, (types.NamedTuple, types.NamedUniTuple)):
+            names.append((kind.instance_class.__module__, kind.instance_class.__qualname__, kind.fields))
+        if isinstance(kind, (types.Tuple, types.UniTuple, types.NamedTuple, types.NamedUniTuple)):
+            names += _fields(kind.types)
     return names

@@ -1,20 +1,17 @@
-"""Log lines on standard error or in a file: text for people, JSON for log collectors (structlog).
-
-Progress bars on a terminal (tqdm); silent anywhere else.
-"""
+"""Log lines on standard error or in a file: text for people, JSON for log collectors (structlog)."""
 
 import logging
 import os
 import sys
 import threading
-import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any, Self, TextIO, cast
+from typing import Any, TextIO, cast
 
 import structlog
 from structlog.typing import EventDict, Processor
 
+from stream_engine.data.rate_limit import RateLimitFilter
 from stream_engine.data.standard_streams import LineWriter, TerminalCommands, printable
 
 
@@ -24,9 +21,9 @@ class Output:
 
     def __init__(self) -> None:
         self.around: Callable[[], AbstractContextManager[Any]] = nullcontext
-        self._lost: Callable[[], object] = lambda: None
+        self._count_loss: Callable[[], object] = lambda: None
         self._path: str | None = None
-        self._renamed = False  # whether the file is to be opened again
+        self._must_reopen = False  # whether the file is to be opened again
         self._file: LineWriter | None = None
         self._line, self._lock = "", threading.RLock()
 
@@ -37,31 +34,31 @@ class Output:
             new = None if path is None else LineWriter(os.open(path, flags, 0o640))
             if self._file is not None:
                 os.close(self._file.descriptor)
-            self._path, self._file, self._renamed = path, new, False
+            self._path, self._file, self._must_reopen = path, new, False
 
     def reopen(self) -> None:
         """Open the file again at the next line, because it was renamed. Safe in a handler of a signal."""
-        self._renamed = True
+        self._must_reopen = True
 
     @contextmanager
     def losses_to(self, count: Callable[[], object]) -> Iterator[None]:
         """`count` is called for each line that is lost."""
-        before, self._lost = self._lost, count
+        former, self._count_loss = self._count_loss, count
         try:
             yield
         finally:
-            self._lost = before
+            self._count_loss = former
 
     def write(self, text: str) -> int:
         """Write the complete lines so far."""
         with self._lock:
             lines, newline, self._line = (self._line + text).rpartition("\n")
             if newline and not self._write(lines + newline):
-                self._lost()
+                self._count_loss()
         return len(text)
 
     def _write(self, lines: str) -> bool:
-        if self._renamed:
+        if self._must_reopen:
             with suppress(OSError):  # the old file is still there, under its new name
                 self.open(self._path)
         if self._file is not None:
@@ -82,9 +79,6 @@ class Output:
 
 OUTPUT = Output()
 FORMATS = ("text", "json")
-# lines that may come in thousands (hostile requests, repeated library messages) are written once per interval and kind
-INTERVAL = 60.0  # seconds between two lines of one kind
-KINDS = 1000  # that are remembered
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
@@ -143,103 +137,3 @@ def set_level(level: str) -> None:
     """Change the log level from now on."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]))
     logging.getLogger("kafka").setLevel(logging.WARNING if level == "debug" else logging.CRITICAL)
-
-
-class RateLimit:
-    """Counts events by kind and tells when a log line about them is due. Thread-safe."""
-
-    def __init__(self, interval: float = INTERVAL, clock: Callable[[], float] = time.monotonic):
-        self._interval, self._clock = interval, clock
-        self._kinds: dict[Hashable, tuple[float, int]] = {}  # kind -> when it was said, and how many came since
-        self._lock = threading.Lock()
-
-    def due(self, kind: Hashable) -> int:
-        """The number of events of this kind since the last line, including this one; 0 if no line is due.
-
-        >>> limit = RateLimit(clock=iter([0.0, 1.0, 61.0]).__next__)
-        >>> [limit.due("silent") for _ in range(3)]
-        [1, 0, 2]
-        """
-        now = self._clock()
-        with self._lock:
-            last_time, since = self._kinds.get(kind, (-float("inf"), 0))
-            if now - last_time < self._interval:
-                self._kinds[kind] = last_time, since + 1
-                return 0
-            if len(self._kinds) >= KINDS:
-                self._kinds.clear()
-            self._kinds[kind] = now, 0
-            return since + 1
-
-
-class RateLimitFilter(logging.Filter):
-    """A filter for library loggers: one record of a kind (logger, level, unformatted message) per interval; the next
-    record has the number of suppressed ones."""
-
-    def __init__(self, limit: RateLimit | None = None):
-        super().__init__()
-        self._limit = limit or RateLimit()
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Whether to write the record, with the number of records it stands for. Lines of level debug are never
-        suppressed."""
-        if record.levelno <= logging.DEBUG:
-            return True
-        count = self._limit.due((record.name, record.levelno, str(record.msg)))
-        if count > 1:
-            record.msg, record.args = f"{record.getMessage()} ({count} times since the last line)", None
-        return count > 0
-
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
-
-
-class Bars:
-    """One bar for reading, then one for each running refit, on a terminal or in a notebook; each is shown once it has
-    lasted `delay` seconds."""
-
-    def __init__(self, stream=None, delay: float = 0.0):
-        self._stream, self._delay = TerminalCommands(stream or sys.stderr), delay
-        self._on = self._stream.isatty() or "ipykernel" in sys.modules
-        self._bars: dict[str, tqdm] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error) -> None:
-        for bar in self._bars.values():
-            bar.close()
-        OUTPUT.around = nullcontext
-
-    def _bar(self, name: str, **more) -> "tqdm":
-        if name not in self._bars:
-            from tqdm import tqdm
-
-            if self._on:  # a line of the log is written where the bars are, and these below it again
-                OUTPUT.around = lambda: tqdm.external_write_mode(file=self._stream)
-            more |= {"file": self._stream, "disable": not self._on, "delay": self._delay, "dynamic_ncols": True}
-            self._bars[name] = tqdm(desc=name, **more)
-        return self._bars[name]
-
-    def taken(self, comparisons: int) -> None:
-        """Show the number of comparisons read so far."""
-        bar = self._bar("comparisons", unit="", unit_scale=True)
-        bar.update(comparisons - bar.n)
-
-    def sent(self, events: int) -> None:
-        """Add to the number of events sent."""
-        self._bar("events sent", unit="", unit_scale=True).update(events)
-
-    def refits(self, running: dict[str, dict[str, Any]]) -> None:
-        """Show the progress of each running refit."""
-        for kind, reported in running.items():
-            figures = {name: value for name, value in reported.items() if name not in ("done", "total")}
-            self.show(kind, reported.get("done", 0), reported.get("total", 1), figures)
-
-    def show(self, name: str, done: float, total: float, figures: dict[str, Any]) -> None:
-        """Show the progress of one task."""
-        bar = self._bar(name, total=total)
-        bar.total = total
-        bar.set_postfix({k: f"{v:.3g}" if isinstance(v, float) else v for k, v in figures.items()}, refresh=False)
-        bar.update(done - bar.n)

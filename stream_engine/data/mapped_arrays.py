@@ -1,13 +1,4 @@
-"""Storage of large arrays: in memory, or in unnamed files that the kernel may page out.
-
-An array on disk is an ordinary one over a shared mapping of a file that was unlinked before it was mapped: it is
-deleted with the array, and nothing remains however the process ends. Its blocks are reserved first, so that a full disk
-is an error here and not a signal in the middle of a sort. Values, and therefore bytes of state, are the same either
-way.
-
-An `Allocation` selects the storage; an engine has one and passes it to its accumulators, so two engines of one process
-may differ.
-"""
+"""Storage of large arrays: in memory, or in unnamed files that the kernel may page out."""
 
 import contextlib
 import mmap
@@ -21,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 PREFIX = ".stream-engine-counts-"  # of the names that files have for a moment, on file systems without O_TMPFILE
-_LEFT = re.compile(re.escape(PREFIX) + "[a-z0-9_]{8}")
-BLOCK = 1 << 16  # entries: what is worked on at a time where a temporary of the whole would be too much
+_LEFT_FILE = re.compile(re.escape(PREFIX) + "[a-z0-9_]{8}")
+BLOCK = 1 << 16  # entries at a time, if a temporary array of the full size would be too large
 
 
 class NoRoom(RuntimeError):
@@ -33,6 +24,10 @@ class _Pages(mmap.mmap):
     """The mapping behind one array on disk."""
 
 
+# An array on disk is an ordinary one over a shared mapping of a file that was unlinked before it was mapped: it is
+# deleted with the array, and nothing remains however the process ends. Its blocks are reserved first, so that a full
+# disk is an error here and not a signal in the middle of a sort. Values, and therefore bytes of state, are the same
+# either way. An engine has one allocation and passes it to its accumulators, so two engines of one process may differ.
 class Allocation(NamedTuple):
     """Arrays of more than `above` bytes go into unnamed files in `folder`; without a folder all are in memory."""
 
@@ -66,11 +61,11 @@ class Allocation(NamedTuple):
         >>> IN_MEMORY.repeated(np.array([7, 8], np.int32), np.array([0, 2, 3])).tolist()
         [7, 7, 8]
         """
-        whole = self.allocate(int(start[-1]), values.dtype)
-        for part in blocks(len(whole)):
+        result = self.allocate(int(start[-1]), values.dtype)
+        for part in blocks(len(result)):
             first, end = np.searchsorted(start, part.start, "right") - 1, np.searchsorted(start, part.stop, "left")
-            whole[part] = np.repeat(values[first:end], np.diff(np.clip(start[first : end + 1], part.start, part.stop)))
-        return whole
+            result[part] = np.repeat(values[first:end], np.diff(np.clip(start[first : end + 1], part.start, part.stop)))
+        return result
 
     def close(self) -> None:
         """Remove the folder. Arrays stay where they are; none can be allocated on disk any more."""
@@ -88,9 +83,9 @@ def on_disk(folder: str | os.PathLike, above: int) -> Allocation:
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for left in folder.iterdir():
-            if _LEFT.fullmatch(left.name) and left.is_file() and not left.is_symlink():
-                left.unlink(missing_ok=True)
+        for file in folder.iterdir():
+            if _LEFT_FILE.fullmatch(file.name) and file.is_file() and not file.is_symlink():
+                file.unlink(missing_ok=True)
         tempfile.TemporaryFile(prefix=PREFIX, dir=folder).close()
     except OSError as error:
         raise NoRoom(

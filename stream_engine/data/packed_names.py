@@ -1,8 +1,5 @@
-"""Many names as two arrays instead of many Python strings: all their UTF-8 bytes, and where each begins.
-
-A snapshot stores this and maps it from its file: nothing is decoded before it is used, so code that needs only the
-counts (a refit of some objects, an export of a similarity) pays nothing for ten million names.
-"""
+"""Many names as two arrays instead of many Python strings: all their UTF-8 bytes, and where each begins. A snapshot
+stores this and maps it from its file: nothing is decoded before it is used."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -66,7 +63,7 @@ class Names(Sequence[str]):
     def __eq__(self, other) -> bool:
         if not isinstance(other, (Names, tuple, list)):
             return NotImplemented
-        return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other))
+        return len(self) == len(other) and all(name == other_name for name, other_name in zip(self, other))
 
     __hash__ = None  # type: ignore[assignment]  # Python's own way to say unhashable, which typeshed does not know
 
@@ -109,8 +106,8 @@ def pack_names(names: Iterable[str]) -> dict[str, np.ndarray]:
         if text.isascii():
             sizes, data = list(map(len, block)), text.encode()
         else:
-            encoded = [name.encode() for name in block]
-            sizes, data = list(map(len, encoded)), b"".join(encoded)
+            names_utf8 = [name.encode() for name in block]
+            sizes, data = list(map(len, names_utf8)), b"".join(names_utf8)
         offsets[begin + 1 : begin + 1 + len(block)] = sizes
         parts.append(data)
     np.cumsum(offsets, out=offsets)

@@ -1,12 +1,5 @@
-"""Authenticity of files: an HMAC-SHA256 with a key that only the engine's own processes have.
-
-A checksum detects damage; a signature detects files that this engine did not write. It covers the SHA-256 of the
-content, and so the content. Without a key, nothing is signed or verified.
-
-The key comes from the settings, or for commands that read no settings from the environment: STREAM_ENGINE_STATE_KEY, or
-STREAM_ENGINE_STATE_KEY_FILE with the path of a file that contains it. With STREAM_ENGINE_STATE_ACCEPT_UNSIGNED=1,
-unsigned files are accepted, for the transition to signatures.
-"""
+"""Authenticity of files: an HMAC-SHA256 of the SHA-256 of their content, with a key that only the engine's own
+processes have."""
 
 import hmac
 import os
@@ -16,8 +9,8 @@ from typing import NamedTuple
 
 KEY, KEY_FILE = "STREAM_ENGINE_STATE_KEY", "STREAM_ENGINE_STATE_KEY_FILE"
 ACCEPT_UNSIGNED = "STREAM_ENGINE_STATE_ACCEPT_UNSIGNED"
-SIGNED = 32  # bytes of a signature
-SHORTEST = 16  # characters of a key
+SIGNATURE_BYTES = 32  # bytes of a signature
+MIN_KEY_CHARACTERS = 16  # characters of a key
 _PURPOSE = b"stream-engine state\n"
 
 
@@ -25,6 +18,10 @@ class BadKey(ValueError):
     """An invalid key; one line."""
 
 
+# A checksum detects damage; a signature detects files that this engine did not write. Without a key, nothing is signed
+# or verified. The key comes from the settings, or for commands that read no settings from the environment (KEY, or
+# KEY_FILE with the path of a file that contains it). With ACCEPT_UNSIGNED=1, unsigned files are accepted, for the
+# transition to signatures.
 class Signing(NamedTuple):
     """The key that files are signed and verified with, None: none; `accept_unsigned`: accept files without a
     signature."""
@@ -40,18 +37,18 @@ UNSIGNED = Signing()
 
 
 def signing_with(text: str, accept_unsigned: bool = False, where: str = "key") -> Signing:
-    """With the key that a text is. Raises `BadKey`."""
+    """Signing with a text as the key. Raises `BadKey`."""
     key = text.strip()
-    if len(key) < SHORTEST:
+    if len(key) < MIN_KEY_CHARACTERS:
         raise BadKey(
-            f"{where}: got {len(key)} characters, expected at least {SHORTEST} random ones, for example from "
+            f"{where}: got {len(key)} characters, expected at least {MIN_KEY_CHARACTERS} random ones, for example from "
             "`openssl rand -hex 32`"
         )
     return Signing(key.encode(), accept_unsigned)
 
 
 def signing_of_environment(environment: Mapping[str, str] = os.environ) -> Signing:
-    """What the environment says. Raises `BadKey`."""
+    """Signing with the key of the environment. Raises `BadKey`."""
     text, path = environment.get(KEY) or None, environment.get(KEY_FILE) or None  # "" is none
     if text is not None and path is not None:
         raise BadKey(f"environment: got both {KEY} and {KEY_FILE}, expected one of them")
@@ -70,22 +67,22 @@ def signing_of_environment(environment: Mapping[str, str] = os.environ) -> Signi
 
 
 def in_environment(signing: Signing) -> dict[str, str]:
-    """The variables by which a child process has the same key; a secret never stands on a command line."""
+    """The variables by which a child process has the same key; a secret is never on a command line."""
     if signing.key is None:
         return {}
     return {KEY: signing.key.decode(), KEY_FILE: "", ACCEPT_UNSIGNED: "1" if signing.accept_unsigned else "0"}
 
 
 def signature(key: bytes, digest: bytes) -> bytes:
-    """Of a content with this SHA-256."""
+    """The signature of a content with this SHA-256."""
     return hmac.digest(key, _PURPOSE + digest, "sha256")
 
 
-def wrongly_signed(signing: Signing, digest: bytes, found: bytes) -> str:
-    """What is wrong with a signature (empty: none), "" when nothing is."""
+def wrongly_signed(signing: Signing, digest: bytes, stored: bytes) -> str:
+    """The problem with a stored signature (b"": none) of a digest; "" if it is valid."""
     if signing.key is None:
-        return f"signed, but no key is given; set {KEY}, or signing.key in the settings" if found else ""
-    if not found:
+        return f"signed, but no key is given; set {KEY}, or signing.key in the settings" if stored else ""
+    if not stored:
         return (
             ""
             if signing.accept_unsigned
@@ -94,6 +91,6 @@ def wrongly_signed(signing: Signing, digest: bytes, found: bytes) -> str:
                 f"{ACCEPT_UNSIGNED}=1) until the next snapshot"
             )
         )
-    if hmac.compare_digest(signature(signing.key, digest), found):
+    if hmac.compare_digest(signature(signing.key, digest), stored):
         return ""
     return "signed with another key; use that key, or resume from a copy signed with this one"

@@ -18,8 +18,8 @@ STANDARD_OUTPUT = "standard output"
 ESCAPE = "stream_engine.escape"  # the name of `_escape` among the error handlers
 PATIENCE = 1000  # milliseconds that a full pipe may take until a line is lost
 # C0 without tab and line feed, DEL, C1, and what reorders the text around it or separates lines
-_OBEYED = (*range(9), *range(11, 32), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F))
-_AS_TEXT = {code: f"\\u{code:04x}" for code in (*_OBEYED, *range(0x2066, 0x206A))}
+_CONTROL_CODES = (*range(9), *range(11, 32), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F))
+_AS_TEXT = {code: f"\\u{code:04x}" for code in (*_CONTROL_CODES, *range(0x2066, 0x206A))}
 
 
 def printable(text: str) -> str:
@@ -56,14 +56,14 @@ class LineWriter:
 
     def write(self, data: bytes) -> bool:
         """Whether the data was written."""
-        left = memoryview(b"\n" + data if self._torn else data)
+        unwritten = memoryview(b"\n" + data if self._torn else data)
         try:
-            while left:
+            while unwritten:
                 if not self._ready.poll(self._patience):  # a pipe whose reader does not read
                     raise TimeoutError
-                left = left[os.write(self.descriptor, left[: self._piece]) :]
+                unwritten = unwritten[os.write(self.descriptor, unwritten[: self._piece]) :]
                 self._patience = PATIENCE
-                self._torn = bool(left)
+                self._torn = bool(unwritten)
         except OSError:
             self._patience = 0  # the lines after it do not wait as well
             self.lost += 1
@@ -117,14 +117,14 @@ class OutputStream(_Stream):
     def write(self, text: str) -> int:
         """Write text. Raises `ReaderGone`, OSError about `STANDARD_OUTPUT`."""
         fitting = self.fit(printable(text))
-        with _named():
+        with _as_standard_output():
             self._inner.write(fitting)
         return len(text)
 
     def flush(self) -> None:
         """Write what is held back. Raises as `write`."""
         if not self._inner.closed:
-            with _named():
+            with _as_standard_output():
                 self._inner.flush()
 
 
@@ -138,13 +138,13 @@ class _Bytes:
         if self._stream.isatty():
             self._stream.write(bytes(data).decode("utf-8", "backslashreplace"))
         else:
-            with _named():
+            with _as_standard_output():
                 self._inner.write(data)
         return len(data)
 
     def flush(self) -> None:
         self._stream.flush()
-        with _named():
+        with _as_standard_output():
             self._inner.flush()
 
 
@@ -200,7 +200,7 @@ class ReaderGone(RuntimeError):
 
 
 @contextlib.contextmanager
-def _named() -> Iterator[None]:
+def _as_standard_output() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
@@ -212,7 +212,7 @@ def _named() -> Iterator[None]:
 @contextlib.contextmanager
 def standard_streams() -> Iterator[None]:
     """`sys.stdout` and `sys.stderr` as the streams above, and afterwards as before."""
-    before = sys.stdout, sys.stderr
+    former = sys.stdout, sys.stderr
     if not isinstance(sys.stdout, OutputStream):
         sys.stdout = OutputStream(sys.stdout)
     if not isinstance(sys.stderr, ErrorStream):
@@ -220,7 +220,7 @@ def standard_streams() -> Iterator[None]:
     try:
         yield
     finally:
-        sys.stdout, sys.stderr = before
+        sys.stdout, sys.stderr = former
 
 
 def give_up_output() -> None:

@@ -41,8 +41,8 @@ def sparse_matrix(i: np.ndarray, j: np.ndarray, w: np.ndarray, n_objects: int, d
     dtype, shape = w.dtype if dtype is None else np.dtype(dtype), (n_objects, n_objects)
     if not _in_order(i, j):
         i, j, w = i.astype(np.int64), j.astype(np.int64), w.astype(dtype)
-        both = np.concatenate([i, j]), np.concatenate([j, i])
-        return sp.csr_array((np.concatenate([w, w]), both), shape=shape)
+        places = np.concatenate([i, j]), np.concatenate([j, i])
+        return sp.csr_array((np.concatenate([w, w]), places), shape=shape)
     size = np.int32 if 2 * len(w) < 2**31 else np.int64
     indptr, indices, data = np.zeros(n_objects + 1, size), np.empty(2 * len(w), size), np.empty(2 * len(w), dtype)
     _mirror(read_only(i, np.int32), read_only(j, np.int32), read_only(w), indptr, indices, data)

@@ -154,7 +154,12 @@ def net_triplets(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
     [[1, 2, 0]]
     """
     net, pair = net_vote(columns.n_lo, columns.n_hi), pair_of_entry(columns)
-    decided = net != 0
-    net, anchor, lo, hi = net[decided], columns.anchor[decided], columns.lo[pair[decided]], columns.hi[pair[decided]]
+    is_decided = net != 0
+    net, anchor, lo, hi = (
+        net[is_decided],
+        columns.anchor[is_decided],
+        columns.lo[pair[is_decided]],
+        columns.hi[pair[is_decided]],
+    )
     triplets = np.stack([anchor, np.where(net > 0, lo, hi), np.where(net > 0, hi, lo)], axis=1).astype(np.int32)
     return triplets, np.abs(net)

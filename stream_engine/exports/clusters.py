@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stream_engine.clustering import BETWEEN
+from stream_engine.clustering import MIN_CORE_STABILITY
 from stream_engine.clustering.sentence import sentence
 from stream_engine.data.array_checks import pattern_of
 from stream_engine.exports import Content, NothingToExport
@@ -64,7 +64,7 @@ def cluster_table(artifact: Artifact, names: list[str], program: np.ndarray | No
         table |= {
             "stability": stability,
             "second": numbers(labels, artifact.arrays["second"]),
-            "between": (labels >= 0) & (stability < BETWEEN),
+            "between": (labels >= 0) & (stability < MIN_CORE_STABILITY),
             "subgroup": np.where(subgroup >= 0, subgroup + 1, -1),
             "grade": [str(artifact.report.get("grade") or "")] * len(labels),
         }

@@ -1,38 +1,43 @@
-"""Answers in words, so that a person sees whether a file was read as it was meant."""
+"""Answers in words, so that a person sees whether a file was read as intended."""
 
 from collections.abc import Iterator
 
 from stream_engine.data.comparisons import DecodedEvents
 
-MOST_SHOWN = 2  # comparisons of one answer that are told
 
-
-def answers(piece: DecodedEvents) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
-    """Who answered ("" where nobody is named) and the comparisons, by name, of each event of a block."""
-    if piece.kinds is None:
+def answers(block: DecodedEvents) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
+    """The participant ("" if there is none) and the comparisons, by name, of each event of a block."""
+    if block.kinds is None:
         return
     of_event: dict[int, list[tuple[str, ...]]] = {}
-    parts = ((piece.kinds.of_triplet, piece.triplets), (piece.kinds.of_quadruplet, piece.quadruplets))
-    names, provenance = list(piece.names), piece.provenance
-    for events, rows in parts:
+    rows_of_types = ((block.kinds.of_triplet, block.triplets), (block.kinds.of_quadruplet, block.quadruplets))
+    names, provenance = list(block.names), block.provenance
+    for events, rows in rows_of_types:
         for event, row in zip(events.tolist(), rows.tolist(), strict=True):
             of_event.setdefault(event, []).append(tuple(names[i] for i in row))
     for event in sorted(of_event):
-        number = -1 if provenance is None else int(provenance.worker[event])
-        yield ("" if provenance is None or number < 0 else provenance.workers[number]), of_event[event]
+        worker_number = -1 if provenance is None else int(provenance.worker[event])
+        yield ("" if provenance is None or worker_number < 0 else provenance.workers[worker_number]), of_event[event]
 
 
-def in_words(who: str, answer: list[tuple[str, ...]]) -> str:
+MAX_COMPARISONS = 2  # of one answer
+
+
+def in_words(participant: str, answer: list[tuple[str, ...]]) -> str:
     """An answer in words.
 
     >>> in_words("S07", [("lemon", "lime", "bread")]), in_words("", [("a", "b", "c", "d")])
     ('S07 said lemon is more like lime than like bread', 'a and b are more alike than c and d')
     """
-    further = f"; and {len(answer) - MOST_SHOWN:,} more" if len(answer) > MOST_SHOWN else ""
-    return (f"{who} said " if who else "") + "; ".join(map(_told, answer[:MOST_SHOWN])) + further
+    further = f"; and {len(answer) - MAX_COMPARISONS:,} more" if len(answer) > MAX_COMPARISONS else ""
+    return (
+        (f"{participant} said " if participant else "")
+        + "; ".join(map(_comparison_in_words, answer[:MAX_COMPARISONS]))
+        + further
+    )
 
 
-def _told(comparison: tuple[str, ...]) -> str:
+def _comparison_in_words(comparison: tuple[str, ...]) -> str:
     if len(comparison) == 3:
         anchor, near, far = comparison
         return f"{anchor} is more like {near} than like {far}"

@@ -1,4 +1,4 @@
-"""The first records of the sources of a run, from which its reading is inferred. O(first records)."""
+"""The first records of the sources of a run, from which its layout is inferred."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -11,23 +11,23 @@ from connectors.files.readers import Sizes, kind_of, open_reader
 from stream_engine.data.csv_grammar import delimiter_of
 from stream_engine.formats.options import UnusableOptions
 from stream_engine.formats.record_columns import Records, records_of
-from stream_engine.input.record_units import rows_of_record
+from stream_engine.input.record_rows import rows_of_record
 from stream_engine.input.settings import Settings
 from stream_engine.input.sources import source, text_layout_of
 
-ROWS = 2000  # that are looked at
-FILES = 50  # whose rows these are
-_SAMPLE = Sizes(1 << 20)
+MAX_ROWS = 2000
+MAX_FILES = 50
+_BLOCK_SIZES = Sizes(1 << 20)
 
 
 def first_records(settings: Settings) -> Records:
-    """The first rows of the files that a run names, as columns; none where they cannot be read."""
+    """The first rows of a run's files, as columns; files that cannot be read are skipped."""
     columns: dict[str, list[Any]] = {}
     size, commas = 0, False
     for record in first_of_files(settings):
         try:
             commas |= record.format == "csv" and delimiter_of(record.header) != ord(",")
-            for _, row in islice(rows_of_record(record, record.format), ROWS - size):
+            for _, row in islice(rows_of_record(record, record.format), MAX_ROWS - size):
                 if isinstance(row, dict):
                     for name, cell in row.items():
                         columns.setdefault(name, [None] * size).append(cell)
@@ -35,8 +35,8 @@ def first_records(settings: Settings) -> Records:
                     for cells in columns.values():
                         cells.extend([None] * (size - len(cells)))
         except (UnusableOptions, ValueError, RecursionError):
-            continue  # the run itself says what is wrong
-        if size >= ROWS:
+            continue  # the run itself reports the problem
+        if size >= MAX_ROWS:
             break
     return records_of(columns, commas)
 
@@ -52,16 +52,16 @@ def first_of_files(settings: Settings) -> Iterator[Record]:
         if split_uri(uri)[0] in STORES:
             yield from _first_of_store(settings, uri)
     paths = [path for scheme, glob in map(split_uri, settings.source) if scheme == "file" for path in expand(glob)]
-    for path in paths[:FILES]:
+    for path in paths[:MAX_FILES]:
         try:
             kind = kind_of(path, settings.input.format, text_layout_of(settings))
-            reader = open_reader(path, kind, Position(0), _SAMPLE)
+            reader = open_reader(path, kind, Position(0), _BLOCK_SIZES)
         except (SourceFailed, UnusableSource, OSError, ValueError):
             continue
         try:
             record = reader.read()
             if record is not None and not record.problem:
-                yield record._replace(value=record.value.slice(0, ROWS)) if record.format == "arrow" else record
+                yield record._replace(value=record.value.slice(0, MAX_ROWS)) if record.format == "arrow" else record
         except (SourceFailed, OSError, ValueError):
             continue
         finally:
@@ -70,12 +70,16 @@ def first_of_files(settings: Settings) -> Iterator[Record]:
 
 def _first_of_store(settings: Settings, uri: str) -> Iterator[Record]:
     """The first block of the first object."""
-    with closing(source(settings, uri, {})) as opened:
+    with closing(source(settings, uri, {})) as store:
         try:
-            while not opened.finished():
-                for record in opened.poll(1.0):
+            while not store.finished():
+                for record in store.poll(1.0):
                     if not record.problem:
-                        yield record._replace(value=record.value.slice(0, ROWS)) if record.format == "arrow" else record
+                        yield (
+                            record._replace(value=record.value.slice(0, MAX_ROWS))
+                            if record.format == "arrow"
+                            else record
+                        )
                     return
         except SourceFailed:
-            return  # the run itself says what is wrong
+            return  # the run itself reports the problem

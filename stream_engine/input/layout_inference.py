@@ -1,8 +1,5 @@
-"""How the input of a run is read without options: inferred from its first records, shown in words, never guessed.
-
-Everything that reads events (a run, `preview`, `predict`, `Study`) goes through `prepared`, so that all of them read
-the same.
-"""
+"""How the input of a run is read if no options say so: inferred from its first records, shown in words, never
+guessed."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -21,56 +18,59 @@ from stream_engine.formats.trial_filters import header_rows
 from stream_engine.formats.unreadable import fact_of, header_again
 from stream_engine.input.answers_in_words import answers, in_words
 from stream_engine.input.decoding import RecordDecoder
-from stream_engine.input.first_records import FILES, first_of_files, first_records
+from stream_engine.input.first_records import MAX_FILES, first_of_files, first_records
 from stream_engine.input.settings import Input, Settings
-from stream_engine.input.sources import check_runnable, event_options
+from stream_engine.input.source_checks import check_runnable
+from stream_engine.input.sources import event_options
 from stream_engine.input.stored_options import PreparedSettings, as_arguments, asked_options
 
-EXAMPLES = 3
-MOST_SKIPPED = 3  # lines before the header
-MOST_REJECTED = 0.1  # share of the rows, of a reading that is offered
 
+def prepare(settings: Settings, command: str = "") -> PreparedSettings:
+    """The settings with the options that read their first records, if no options say how to read them.
 
-def prepared(settings: Settings, typed: str = "") -> PreparedSettings:
-    """The settings with the reading of their first records, where no options say how to read them. If several fit, the
-    problem lists the commands of a run, or what was `typed` with the options of each. Raises what `check_runnable`
-    raises."""
+    If several readings fit, the problem lists a command for each: of a run, or `command` with the reading's options.
+    Everything that reads events (a run, `preview`, `predict`, `Study`) calls this, so that all of them read the same.
+    Raises what `check_runnable` raises.
+    """
     check_runnable(settings)
     events = settings.input
     if events.type_ is not None or events.columns or events.answers_by != "name" or events.codes or events.separator:
         return PreparedSettings(settings)
     problem, encoding = "", _encoding(settings)
     for layout in (*_layouts(settings), structs.replace(events, encoding=encoding)):
-        trial = structs.replace(settings, input=layout)
-        records = first_records(trial)
-        if again := header_again(matching(records, events.where)):
-            rows = records.select(row for row in range(records.size) if row not in {*again})
-            problem_of_header = _repeated(trial, records, again, understood(rows, events.where).readings, typed)
-            return PreparedSettings(settings, problem=f"{settings.source[0]}: {problem_of_header}")
+        layout_settings = structs.replace(settings, input=layout)
+        records = first_records(layout_settings)
+        if header_rows_again := header_again(matching(records, events.where)):
+            rows = records.select(row for row in range(records.size) if row not in {*header_rows_again})
+            header_problem = _repeated_header(
+                layout_settings, records, header_rows_again, understood(rows, events.where).readings, command
+            )
+            return PreparedSettings(settings, problem=f"{settings.source[0]}: {header_problem}")
         understanding = understood(records, events.where)
-        trials = [_with(trial, each) for each in understanding.readings]
-        if len(trials) == 1 and not understanding.readings[0].doubt:
-            options = asked_options(trials[0])
+        candidates = [_with_reading(layout_settings, reading) for reading in understanding.readings]
+        if len(candidates) == 1 and not understanding.readings[0].doubt:
+            options = asked_options(candidates[0])
             line = "" if options == asked_options(settings) else f"read as {as_arguments(options)}"
-            return PreparedSettings(trials[0], True, understanding.readings[0].evidence, line)
-        if trials and (layout.encoding == encoding or _reads_most(trials[0])):
-            return _rivals(settings, understanding.readings[0], trials, typed)
+            return PreparedSettings(candidates[0], True, understanding.readings[0].evidence, line)
+        if candidates and (layout.encoding == encoding or _reads_most(candidates[0])):
+            return _with_rivals(settings, understanding.readings[0], candidates, command)
         if not problem and understanding.obstacle:
-            problem = understanding.obstacle.fact + _next_step(understanding.obstacle, trial, typed)
+            problem = understanding.obstacle.fact + _next_step(understanding.obstacle, layout_settings, command)
     n_rows = matching(first_records(settings), events.where).size
     readable = bool(events.where) and bool(readings(first_records(settings)))
     if not problem and (fact := fact_of(first_records(settings), events.where, n_rows, readable)):
-        problem = fact + _next_step(Obstacle(fact), settings, typed)
+        problem = fact + _next_step(Obstacle(fact), settings, command)
     return PreparedSettings(settings, problem=f"{settings.source[0]}: {problem}" if problem else "")
 
 
-def _next_step(obstacle: Obstacle, settings: Settings, typed: str) -> str:
+def _next_step(obstacle: Obstacle, settings: Settings, command: str) -> str:
     """What to do about an obstacle: the command of the reading without the column that could bear on the answer."""
     if obstacle.rival is not None and obstacle.reading is not None:
         name, reading = obstacle.rival.column.name, obstacle.reading
-        answered = reading.columns.get("chosen")
-        other = f"; if it is the answer, with chosen={name}" if obstacle.rival.is_answer and answered else ""
-        return f"; next: if {name} says nothing about the answer, {command_of(_with(settings, reading), typed)}{other}"
+        has_answer = reading.columns.get("chosen")
+        alternative = f"; if it is the answer, with chosen={name}" if obstacle.rival.is_answer and has_answer else ""
+        command_line = command_of(_with_reading(settings, reading), command)
+        return f"; next: if {name} says nothing about the answer, {command_line}{alternative}"
     if "next:" in obstacle.fact or "--" in obstacle.fact:
         return ""
     return (
@@ -78,59 +78,71 @@ def _next_step(obstacle: Obstacle, settings: Settings, typed: str) -> str:
     )
 
 
-def _repeated(settings: Settings, records: Records, again: list[int], rest: list[Reading], typed: str) -> str:
-    """What to say of a table whose header is repeated, as in files that were written one after the other."""
+def _repeated_header(
+    settings: Settings, records: Records, header_rows_again: list[int], readings_of_rest: list[Reading], command: str
+) -> str:
+    """The problem of a table whose header is repeated, as in concatenated files."""
     name = (
-        rest[0].columns.get("chosen", next(iter(rest[0].columns.values())))[0] if rest else next(iter(records.columns))
+        readings_of_rest[0].columns.get("chosen", next(iter(readings_of_rest[0].columns.values())))[0]
+        if readings_of_rest
+        else next(iter(records.columns))
     )
-    lines = ", ".join(f"{row + 2 + settings.input.skip_rows:,}" for row in again[:3])
-    further = f" and {len(again) - 3:,} more" if len(again) > 3 else ""
+    lines = ", ".join(f"{row + 2 + settings.input.skip_rows:,}" for row in header_rows_again[:3])
+    further = f" and {len(header_rows_again) - 3:,} more" if len(header_rows_again) > 3 else ""
     fact = f"the header is repeated at lines {lines}{further}"
     where = {**settings.input.where, f"{name}!=": name}
     trial = structs.replace(settings, input=structs.replace(settings.input, where=where))
-    return f"{fact}: leave these rows out with {command_of(trial, typed)}"
+    return f"{fact}: leave these rows out with {command_of(trial, command)}"
 
 
-def _rivals(settings: Settings, first: Reading, trials: list[Settings], typed: str) -> PreparedSettings:
-    """Several readings, of which a person chooses: those that read nearly all rows of the file."""
-    trials = [each for each in trials if _reads_most(each)]
-    commands = ", or ".join(f"{command_of(each, typed)} ({'; '.join(examples(each, 1))})" for each in trials)
-    encoding = trials[0].input.encoding if trials else settings.input.encoding
+def _with_rivals(settings: Settings, first: Reading, candidates: list[Settings], command: str) -> PreparedSettings:
+    """The settings with the rival readings that read nearly all rows of the file, of which a person chooses."""
+    candidates = [candidate for candidate in candidates if _reads_most(candidate)]
+    commands = ", or ".join(
+        f"{command_of(candidate, command)} ({'; '.join(examples(candidate, 1))})" for candidate in candidates
+    )
+    encoding = candidates[0].input.encoding if candidates else settings.input.encoding
     doubt = (
         first.doubt
         if encoding == settings.input.encoding
         else f"{first.doubt}; the text is not UTF-8 (--encoding {encoding})"
     )
-    step = f"; next: {commands}" if commands else _next_step(Obstacle(doubt), settings, typed)
+    step = f"; next: {commands}" if commands else _next_step(Obstacle(doubt), settings, command)
     problem = f"{settings.source[0]}: {doubt}; nothing was read{step}"
-    return PreparedSettings(settings, True, first.evidence, "", doubt, tuple(trials), problem)
+    return PreparedSettings(settings, True, first.evidence, "", doubt, tuple(candidates), problem)
+
+
+MAX_REJECTED_SHARE = 0.1  # of the rows, by a reading that is offered
 
 
 def _reads_most(settings: Settings) -> bool:
     """Whether these settings read nearly all of the first rows that they do not filter."""
     ingest = RecordDecoder(event_options(settings)._replace(provenance=True), settings.input.format)
-    n_read = rejected = 0
+    n_read = n_rejected = 0
     try:
-        for record in islice(first_of_files(settings), FILES):
+        for record in islice(first_of_files(settings), MAX_FILES):
             for block in ingest.blocks([record]):
                 n_read += sum(block.decoded.events.values())
-                rejected += len(block.dead_letters)
+                n_rejected += len(block.dead_letters)
     except (UnusableOptions, ValueError):
         return False
-    return n_read > 0 and rejected <= MOST_REJECTED * (n_read + rejected)
+    return n_read > 0 and n_rejected <= MAX_REJECTED_SHARE * (n_read + n_rejected)
 
 
 def _encoding(settings: Settings) -> str | None:
-    """The encoding of the text, as it was said, or else None if it is UTF-8."""
-    values = (bytes(each.value) for each in first_of_files(settings) if each.format == "csv")
+    """The encoding of the text as set, or else None if it is UTF-8."""
+    values = (bytes(record.value) for record in first_of_files(settings) if record.format == "csv")
     if settings.input.encoding is not None or all(map(is_utf8, values)):
         return settings.input.encoding
     return "cp1252"
 
 
+MAX_SKIPPED_LINES = 3  # before the header
+
+
 def _layouts(settings: Settings) -> Iterator[Input]:
-    """The layouts of text that are tried: as it is said; below lines before the header, where the first line is none;
-    without a header, where the first line holds numbers."""
+    """The layouts of text to try: as set; with lines before the header, if the first line is no header; without a
+    header, if the first line holds numbers."""
     events = settings.input
     yield events
     first = next(first_of_files(settings), None)
@@ -139,18 +151,18 @@ def _layouts(settings: Settings) -> Iterator[Input]:
     records = first_records(settings)
     names = list(records.columns)
     if len(names) < 2 or "" in names or header_rows(records) is not None:
-        for skipped in range(1, MOST_SKIPPED + 1):
-            yield structs.replace(events, skip_rows=skipped)
-    if names and all(number_of(name, text=True) is not None for each in names for name in each.split()):
+        for n_lines in range(1, MAX_SKIPPED_LINES + 1):
+            yield structs.replace(events, skip_rows=n_lines)
+    if names and all(number_of(name, text=True) is not None for word in names for name in word.split()):
         spaces = len(names) == 1 and events.delimiter is None
         yield structs.replace(events, header=False, delimiter="space" if spaces else events.delimiter)
 
 
-def _with(settings: Settings, reading: Reading) -> Settings:
+def _with_reading(settings: Settings, reading: Reading) -> Settings:
     events = settings.input
     where = {**events.where, **reading.where}
     columns = {field: "|".join(names) for field, names in reading.columns.items()}
-    codes = {field: dict(each) for field, each in reading.codes.items()}
+    codes = {field: dict(field_codes) for field, field_codes in reading.codes.items()}
     events = structs.replace(
         events, type_=reading.type or None, columns=columns, where=where, answers_by=reading.answers_by, codes=codes
     )
@@ -158,24 +170,29 @@ def _with(settings: Settings, reading: Reading) -> Settings:
     return structs.replace(settings, input=events)
 
 
-def command_of(settings: Settings, typed: str = "") -> str:
-    """The whole command that reads this input so, as a person would type it: a run, or what was `typed` with these
-    options."""
-    sources = " ".join(quote(each) for each in settings.source)
-    begin = typed or f"stream-engine run {sources} --state {settings.state or 'DIR'}"
+def command_of(settings: Settings, command: str = "") -> str:
+    """The whole command line that reads this input with these settings: a run, or `command` with the options."""
+    sources = " ".join(quote(uri) for uri in settings.source)
+    begin = command or f"stream-engine run {sources} --state {settings.state or 'DIR'}"
     return f"{begin} {as_arguments(asked_options(settings))}".removesuffix(" no input options")
 
 
-def examples(settings: Settings, most: int = EXAMPLES) -> list[str]:
+N_EXAMPLES = 3
+
+
+def examples(settings: Settings, limit: int = N_EXAMPLES) -> list[str]:
     """The first answers in words, as these settings read them: what a person can check."""
     ingest = RecordDecoder(event_options(settings)._replace(provenance=True), settings.input.format)
     lines: list[str] = []
     try:
         for record in first_of_files(settings):
             for block in ingest.blocks([record]):
-                lines += [in_words(who, answer) for who, answer in islice(answers(block.decoded), most - len(lines))]
-                if len(lines) >= most:
+                lines += [
+                    in_words(participant, answer)
+                    for participant, answer in islice(answers(block.decoded), limit - len(lines))
+                ]
+                if len(lines) >= limit:
                     return lines
     except (UnusableOptions, ValueError):
-        pass  # the run itself says what is wrong
+        pass  # the run itself reports the problem
     return lines

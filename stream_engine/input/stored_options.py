@@ -20,56 +20,57 @@ _DEFAULTS = msgspec.to_builtins(Input())
 
 
 class PreparedSettings(NamedTuple):
-    """The settings of a run with the reading that was inferred of its first records, where that was `attempted`."""
+    """The settings of a run with the reading that was inferred from its first records, if that was tried
+    (`is_inferred`)."""
 
     settings: Settings
-    attempted: bool = False
+    is_inferred: bool = False
     evidence: tuple[Decision, ...] = ()
-    said: str = ""  # one line about the reading; "" where there is nothing to say
+    line: str = ""  # one line about the reading; "" where there is nothing to say
     doubt: str = ""  # why there is no single reading
     rivals: tuple[Settings, ...] = ()  # the readings that fit equally well
     problem: str = ""  # in one line: the doubt with the command of each of them, or why nothing fits
 
-    def decided(self) -> "PreparedSettings":
-        """The same; raises `BadSettings` with both readings where the records do not decide, and for preferences."""
+    def raise_if_undecided(self) -> "PreparedSettings":
+        """These settings. Raises `BadSettings` with the rival readings if the records do not decide."""
         if self.problem:
             raise BadSettings(self.problem)
         return self
 
 
 def merge_stored_options(settings: Settings, made_with: Mapping[str, Any], inferred: PreparedSettings) -> Settings:
-    """The settings with the options of a state. Raises `BadSettings` where the state inferred them, and what was
-    inferred of this input contradicts them."""
-    before = made_with.get("options", {})
+    """The settings with the options of a state. Raises `BadSettings` if the state's options were inferred and
+    contradict those inferred from this input."""
+    stored = made_with.get("options", {})
     has_options = bool(asked_options(settings))
     if (
-        inferred.attempted
+        inferred.is_inferred
         and not has_options
         and made_with.get("inferred")
         and not inferred.rivals
-        and contradiction(before, inferred)
+        and contradiction(stored, inferred)
     ):
         raise BadSettings(
-            f"{settings.source[0]}: {settings.state} reads {as_arguments(before)}, this input looks like "
+            f"{settings.source[0]}: {settings.state} reads {as_arguments(stored)}, this input looks like "
             f"{as_arguments(asked_options(inferred.settings))}; say one of them, or use another --state"
         )
     return with_options_of(settings, made_with)
 
 
-def contradiction(before: Mapping[str, Any], inferred: PreparedSettings) -> bool:
-    """Whether the options that a state remembers read something else than those that were inferred: filters of empty
-    cells apart, which do no harm where they are missing."""
+def contradiction(stored: Mapping[str, Any], inferred: PreparedSettings) -> bool:
+    """Whether the stored options of a state read something else than the inferred ones. Filters of empty cells do not
+    count: without them, nothing else is read."""
     options = asked_options(inferred.settings)
-    if any(options.get(key) != before.get(key) for key in ("type", "answers_by", "answer_is", "skip_rows")):
+    if any(options.get(key) != stored.get(key) for key in ("type", "answers_by", "answer_is", "skip_rows")):
         return True
     for key in ("columns", "codes"):
-        new, old = options.get(key, {}), before.get(key, {})
+        new, old = options.get(key, {}), stored.get(key, {})
         if any(new[field] != old[field] for field in new.keys() & old.keys() - {"worker"}):
             return True
-    where = before.get("where", {})
+    where = stored.get("where", {})
     return any(
-        key not in where and not (key.endswith("!=") and "" in wanted.split("|"))
-        for key, wanted in options.get("where", {}).items()
+        key not in where and not (key.endswith("!=") and "" in value.split("|"))
+        for key, value in options.get("where", {}).items()
     )
 
 
@@ -84,29 +85,29 @@ def asked_options(settings: Settings) -> dict[str, Any]:
 
 
 def with_options_of(settings: Settings, made_with: Mapping[str, Any]) -> Settings:
-    """The settings with the input options of a state, where they contradict none of them."""
-    before = made_with.get("options")
-    if not isinstance(before, dict) or any(value != before.get(key) for key, value in asked_options(settings).items()):
+    """The settings with the input options of a state, unless they contradict them."""
+    stored = made_with.get("options")
+    if not isinstance(stored, dict) or any(value != stored.get(key) for key, value in asked_options(settings).items()):
         return settings
     try:
-        events = msgspec.convert({**msgspec.to_builtins(settings.input), **before}, Input)
+        events = msgspec.convert({**msgspec.to_builtins(settings.input), **stored}, Input)
     except msgspec.ValidationError:  # options of a newer engine
         return settings
     return structs.replace(settings, input=events)
 
 
 def agreed_options(settings: Settings, made_with: Mapping[str, Any], read_before: bool) -> dict[str, Any]:
-    """What the state is to remember: {"options": ...}. Raises `BadSettings` where it was made with others and has read
-    something with them."""
-    requested = asked_options(settings)
-    before = made_with.get("options")
-    if isinstance(before, dict) and read_before and before != requested:
+    """What a state stores about its options: {"options": ...}. Raises `BadSettings` if it has read something with
+    others."""
+    options = asked_options(settings)
+    stored = made_with.get("options")
+    if isinstance(stored, dict) and read_before and stored != options:
         raise BadSettings(
-            f"{settings.state}: created with {as_arguments(before)}, requested {as_arguments(requested)}; use the same "
+            f"{settings.state}: created with {as_arguments(stored)}, requested {as_arguments(options)}; use the same "
             "options, another --state (for files that need other options, such as answers to questions of `ask`; "
             "`stream-engine merge` adds the states), or --start-over to read everything again"
         )
-    return {**made_with, "options": requested}
+    return {**made_with, "options": options}
 
 
 def as_arguments(options: Mapping[str, Any]) -> str:

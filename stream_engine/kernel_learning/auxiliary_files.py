@@ -1,7 +1,5 @@
-"""The table in an auxiliary file: names in row order, and numbers.
-
-.npy and .npz through numpy (never pickle), .csv and .parquet through pyarrow. Every problem is one `BadKernel` line.
-"""
+"""The table in an auxiliary file: names in row order, and numbers; .npy and .npz through numpy (never pickle), .csv and
+.parquet through pyarrow."""
 
 import json
 from pathlib import Path
@@ -16,7 +14,7 @@ class BadKernel(RuntimeError):
     """An auxiliary file cannot be used; the message is one line: which kernel, what, got, expected, next step."""
 
 
-SUFFIXES = (".npy", ".npz", ".csv", ".parquet")
+SUFFIXES = (".npy", ".npz", ".csv", ".parquet")  # of readable files
 NO_FILE = (
     "no such file; expected one (a relative name is seen from the configuration file, with --set from the working "
     "directory)"
@@ -65,20 +63,20 @@ def _read_numpy(path: Path, spec: KernelSpec) -> Table:
     names = None
     try:
         with open(path, "rb") as file:  # numpy would leave a damaged one open
-            held = np.load(file, allow_pickle=False)
+            values = np.load(file, allow_pickle=False)
             if path.suffix == ".npz":
-                names, held = _pick(dict(held), spec)
+                names, values = _pick(dict(values), spec)
     except BadKernel:
         raise
     except (ValueError, OSError, EOFError, BadZipFile) as error:
         raise BadKernel(f"cannot be read as a numpy file: {error}") from None
     if spec.objects is not None:
         names = read_names(Path(spec.objects))
-    if held.dtype.kind not in "fiub" or held.ndim != 2:
+    if values.dtype.kind not in "fiub" or values.ndim != 2:
         raise BadKernel(
-            f"wrong shape: got an array of {held.dtype} with shape {held.shape}; expected numbers with two axes"
+            f"wrong shape: got an array of {values.dtype} with shape {values.shape}; expected numbers with two axes"
         )
-    return Table(names, held.astype(np.float64))
+    return Table(names, values.astype(np.float64))
 
 
 def read_names(path: Path) -> list[str]:
@@ -94,14 +92,14 @@ def read_names(path: Path) -> list[str]:
 
 
 def _pick(arrays: dict[str, np.ndarray], spec: KernelSpec) -> tuple[list[str] | None, np.ndarray]:
-    """The names and the one array that is meant in an .npz."""
-    given = arrays.pop("objects", None)
-    which = spec.array or next(iter(arrays), None)
-    if which not in arrays or (spec.array is None and len(arrays) > 1):
+    """The names in an .npz, and the array that `spec` names or the only one."""
+    names = arrays.pop("objects", None)
+    array = spec.array or next(iter(arrays), None)
+    if array not in arrays or (spec.array is None and len(arrays) > 1):
         raise BadKernel(
             f"got array {spec.array!r} of {', '.join(arrays) or 'none'}; expected the name of one in `array`"
         )
-    return None if given is None else [str(x) for x in given.tolist()], arrays[which]
+    return None if names is None else [str(x) for x in names.tolist()], arrays[array]
 
 
 def _read_columns(path: Path, spec: KernelSpec) -> Table:
@@ -113,12 +111,12 @@ def _read_columns(path: Path, spec: KernelSpec) -> Table:
     except (pa.ArrowInvalid, OSError) as error:
         raise BadKernel(f"cannot be read as {path.suffix}: {str(error).splitlines()[0]}") from None
     key = spec.key or table.column_names[0]
-    wanted = [key, *(spec.columns if spec.columns is not None else [c for c in table.column_names if c != key])]
-    missing = [column for column in wanted if column not in table.column_names]
+    columns = [key, *(spec.columns if spec.columns is not None else [c for c in table.column_names if c != key])]
+    missing = [column for column in columns if column not in table.column_names]
     if missing:
         raise BadKernel(f"no column {missing[0]!r}; got columns {', '.join(table.column_names[:20])}")
     names = [str(x) for x in table[key].to_pylist()]
-    for column in wanted[1:]:
+    for column in columns[1:]:
         kind = table[column].type
         if not (
             pa.types.is_integer(kind)
@@ -134,10 +132,10 @@ def _read_columns(path: Path, spec: KernelSpec) -> Table:
         .cast(pa.float64() if not pa.types.is_boolean(table[column].type) else pa.int8())
         .to_numpy(zero_copy_only=False)
         .astype(np.float64)
-        for column in wanted[1:]
+        for column in columns[1:]
     ]
     if spec.kind == "kernel":
-        return _square_by_name(names, wanted[1:], values)
+        return _square_by_name(names, columns[1:], values)
     return Table(names, np.stack(values, axis=1) if values else np.empty((len(names), 0)))
 
 

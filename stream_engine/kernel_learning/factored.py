@@ -1,46 +1,32 @@
-"""The convex problem of `problem` by factors: A_p = L_p L_p' with few columns, L-BFGS, and an exact dual gap.
+"""The convex problem of `problem` by factors: A_p = L_p L_p' with few columns, L-BFGS, and an exact dual gap (Burer &
+Monteiro 2003)."""
 
-Burer & Monteiro 2003: the optimum has low rank, and a point of L in which no direction descends and S + c I is PSD is
-the optimum of the convex problem (Journee et al. 2010). The gap decides whether that holds: y is a dual point; its
-Laplacian S = B*(y) has its smallest eigenvalue estimated by Lanczos, and the estimate is *proven* by a Cholesky factor
-of s_p R_p' S R_p + b I before the answer is called certified. Directions below -c_p are those in which the objective
-still falls: they join L as new columns.
-
-STE is smooth, and y = w loss'(x). The hinge is solved by the method of multipliers (Rockafellar 1976): with
-multipliers y0 and steps r, it is replaced by max over 0 <= y <= w of y (1 + x) - (y - y0)^2 / 2r, which is smooth in x;
-its maximiser y = clip(y0 + r (1 + x), 0, w) becomes the next y0. Steps grow while the multipliers still move, so any
-weight, however large, is reached. Every point is scaled to the best multiple of itself before its objective counts:
-along a ray the objective is piecewise linear.
-
-An iteration is O(P r + m) for P distinct pairs and rank r (`pair_lists`); a certificate is some 50 products with S and
-one Cholesky factor, O(n^3 / 3).
-"""
-
-import inspect
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky
 from scipy.optimize import minimize
-from scipy.sparse.linalg import ArpackError, eigsh
 
 from stream_engine.kernel_learning import pair_lists
 from stream_engine.kernel_learning import problem as form
+from stream_engine.kernel_learning.dual_proof import dual_block, shrink_to_proven, smallest_eigenvalues
 from stream_engine.kernel_learning.pair_lists import PairLists
 from stream_engine.kernel_learning.problem import Certificate, Problem
 
-COLUMNS = 24  # that join a block at once, at most
-FIRST, LEAST = 1e-3, 1e-17  # a descent ends when a step gains less of the objective: at first this part of the gap
-FINER = 0.2  # by which that becomes less where a round brought little
-INNER = 300  # iterations of L-BFGS between two looks at the gap
-COARSE = 0.01  # movement of the multipliers, beside what y lacks in feasibility, from which on they are renewed
-AHEAD = 4.0  # by which y may be nearer the optimum than the point is, before the multipliers are renewed
-STEP, LONGER, ENOUGH = 100.0, 1.5, 0.9  # first step of multipliers; by what it grows where they moved no less
-TINY = 1e-6  # fraction of the largest eigenvalue or weight below which columns may go
-RESTARTS = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}  # else unseeded since scipy 1.17
-DENSE = 64  # objects up to which all eigenvalues are computed
-SLACK = 1e-9  # by which y shrinks at least, so that rounding in a Cholesky factor proves nothing false
+# The optimum has low rank, and a point of L in which no direction descends and S + c I is PSD is the optimum of the
+# convex problem (Journee et al. 2010). The gap decides whether that holds: y is a dual point; its Laplacian S = B*(y)
+# has its smallest eigenvalue estimated by Lanczos, and the estimate is proven by a Cholesky factor of s_p R_p' S R_p +
+# b I (`dual_proof`) before the answer is certified. Directions below -c_p are those in which the objective still falls:
+# they join L as new columns.
+#
+# STE is smooth, and y = w loss'(x). The hinge is solved by the method of multipliers (Rockafellar 1976): with
+# multipliers y0 and steps r, it is replaced by max over 0 <= y <= w of y (1 + x) - (y - y0)^2 / 2r, which is smooth in
+# x; its maximiser y = clip(y0 + r (1 + x), 0, w) becomes the next y0. Steps grow while the multipliers still move, so
+# any weight, however large, is reached. Every point is scaled to the best multiple of itself before its objective
+# counts: along a ray the objective is piecewise linear.
+#
+# An iteration is O(P r + m) for P distinct pairs and rank r (`pair_lists`); a certificate is about 50 products with S
+# and one Cholesky factor, O(n^3 / 3).
 
 
 class Point(NamedTuple):
@@ -51,7 +37,7 @@ class Point(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """A point with what is proven of it; `converged`: the gap is at most the tolerance."""
+    """A point with its certificate; `converged`: the gap is at most the tolerance."""
 
     point: Point
     x: np.ndarray  # (m,)
@@ -65,18 +51,17 @@ class Solution(NamedTuple):
         return self.certificate.gap
 
 
-class _Dual(NamedTuple):
-    """y shrunk by s until feasible by what Lanczos sees, and for every block and the columns where the objective still
-    falls."""
+class _DualStep(NamedTuple):
+    """A dual point y, and the directions in which the objective still falls."""
 
     y: np.ndarray
-    s: float
-    directions: list[np.ndarray]
+    s: float  # factor by which y is feasible, by Lanczos's estimate
+    directions: list[np.ndarray]  # (r_p, k) of every block
     columns: np.ndarray  # (A,) bool
 
 
 class _Smoothing(NamedTuple):
-    """The hinge's multipliers and their steps, (m,) each; of STE they are not used."""
+    """The hinge's multipliers y0 and their steps r, (m,) each; not used for STE."""
 
     center: np.ndarray
     step: np.ndarray
@@ -88,18 +73,29 @@ def origin(problem: Problem) -> Point:
     return Point(roots, np.zeros(problem.columns.shape[1]))
 
 
+FIRST_GAIN, MIN_GAIN = (
+    1e-3,
+    1e-17,
+)  # a descent ends at a step that gains less: first this share of the gap, at last this
+GAIN_FACTOR = 0.2  # of that gain, after a round that brought little
+MAX_INNER_ITERATIONS = 300  # of L-BFGS between two gaps
+RENEW_MOVE = 0.01  # movement of the multipliers, relative to what y lacks in feasibility, from which they are renewed
+RENEW_RATIO = 4.0  # of what the point lacks to what y lacks, from which they are renewed
+FIRST_STEP, STEP_GROWTH, MIN_MOVE_RATIO = 100.0, 1.5, 0.9  # steps of multipliers; they grow if these moved no less
+
+
 def solve(
     problem: Problem,
     start: Point | None = None,
     dual: np.ndarray | None = None,
     tolerance: float = 1e-4,
     max_iterations: int = 20000,
-    progress: Callable[..., bool | None] = lambda done, total, **figures: None,
+    progress: Callable[..., bool | None] = lambda n_done, total, **figures: None,
 ) -> Solution:
-    """Minimise a problem, from `start` and perhaps a dual point; done when the relative gap is proven <= `tolerance`.
+    """Minimise a problem, from `start` and a `dual` point, until the relative gap is proven <= `tolerance`.
 
-    Cut short by `max_iterations` of L-BFGS, by a `progress` that returns True, or where rounding ends the progress, it
-    gives the best point with the best bound, and `converged` is False.
+    After `max_iterations` of L-BFGS, if `progress` returns True, or if rounding ends the progress, it returns the best
+    point with the best bound, and `converged` is False.
 
     >>> rows, none = np.array([[0, 1, 0, 2]], np.int32), np.empty((1, 0))
     >>> gnmds = Problem(3, rows, np.array([1e6]), "hinge", (None,), np.ones(1), np.ones(1), none, np.empty(0))
@@ -108,98 +104,92 @@ def solve(
     (0.5774, True)
     """
     lists = pair_lists.of_rows(problem.rows, problem.n)
-    here = best = _evaluated(problem, lists, start or origin(problem))
-    smoothing = _Smoothing(np.zeros(len(here.x)), np.zeros(len(here.x)))
-    first = problem.weight if problem.loss == "hinge" else _slope(problem, here.x, smoothing)[1]
-    y = first if dual is None else np.clip(dual, 0.0, problem.weight)
-    best = _bounded(
-        problem,
-        lists,
-        best,
-        (_within_columns(problem, y) if dual is not None else _dual(problem, lists, y).s) * y,
-        np.inf,
-    )
+    current = best = _evaluate(problem, lists, start or origin(problem))
+    smoothing = _Smoothing(np.zeros(len(current.x)), np.zeros(len(current.x)))
+    first_dual = problem.weight if problem.loss == "hinge" else _slope(problem, current.x, smoothing)[1]
+    y = first_dual if dual is None else np.clip(dual, 0.0, problem.weight)
+    feasible_share = _within_columns(problem, y) if dual is not None else _dual_step(problem, lists, y).s
+    best = _improve_bound(problem, lists, best, feasible_share * y, np.inf)
     if problem.loss == "hinge":
         share = best.certificate.bound / float(problem.weight.sum())
-        smoothing = _Smoothing(best.certificate.dual, STEP * max(share, 1e-9) * problem.weight)
-        if dual is None:
-            smoothing = smoothing._replace(center=0 * smoothing.center)
-    done, enough, before = 0, FIRST * tolerance, np.full(len(y), np.inf)
+        center = 0 * best.certificate.dual if dual is None else best.certificate.dual
+        smoothing = _Smoothing(center, FIRST_STEP * max(share, 1e-9) * problem.weight)
+    n_done, min_gain, earlier_moves = 0, FIRST_GAIN * tolerance, np.full(len(y), np.inf)
     while True:
-        y = _slope(problem, here.x, smoothing)[1]
-        found = _dual(problem, lists, y)
-        best = _bounded(problem, lists, best, found.s * y, tolerance)
-        told = {"gap": best.gap, "objective": best.certificate.objective}
-        stopped = progress(min(done, max_iterations), max_iterations, **told)
-        if best.gap <= tolerance or done >= max_iterations or enough < LEAST or stopped:
+        y = _slope(problem, current.x, smoothing)[1]
+        dual_step = _dual_step(problem, lists, y)
+        best = _improve_bound(problem, lists, best, dual_step.s * y, tolerance)
+        status = {"gap": best.gap, "objective": best.certificate.objective}
+        stop = progress(min(n_done, max_iterations), max_iterations, **status)
+        if best.gap <= tolerance or n_done >= max_iterations or min_gain < MIN_GAIN or stop:
             break
-        if done:
-            moved = _moved(problem, y, smoothing)
-            short, value = 1.0 - found.s, form.dual_value(problem, y)
-            above = 1.0 - value / here.certificate.objective  # what the point lacks; `short` is what y lacks
-            if moved.sum() > COARSE * short * value or (moved.any() and AHEAD * short < above):
-                longer = np.where(moved > ENOUGH * before, LONGER, 1.0)
-                smoothing, before = _Smoothing(y, longer * smoothing.step), moved
-                enough = min(enough / FINER, FIRST * tolerance)
+        if n_done:
+            moves = _multiplier_moves(problem, y, smoothing)
+            # how far y is from feasible, and the point from optimal
+            dual_lack, value = 1.0 - dual_step.s, form.dual_value(problem, y)
+            primal_lack = 1.0 - value / current.certificate.objective
+            if moves.sum() > RENEW_MOVE * dual_lack * value or (moves.any() and RENEW_RATIO * dual_lack < primal_lack):
+                step_factors = np.where(moves > MIN_MOVE_RATIO * earlier_moves, STEP_GROWTH, 1.0)
+                smoothing, earlier_moves = _Smoothing(y, step_factors * smoothing.step), moves
+                min_gain = min(min_gain / GAIN_FACTOR, FIRST_GAIN * tolerance)
             else:
-                enough *= FINER
-        point = _grown(problem, here.point, found)
-        point, used = _descended(
-            problem, lists, point, smoothing, best.certificate.objective, enough, min(INNER, max_iterations - done)
-        )
-        done += max(used, 1)
-        here = _trimmed(problem, lists, point, tolerance)
-        best = _better(best, _scaled(problem, here))
-    dual = proven(problem, lists, best.certificate.dual)
+                min_gain *= GAIN_FACTOR
+        point = _add_directions(problem, current.point, dual_step)
+        scale, limit = best.certificate.objective, min(MAX_INNER_ITERATIONS, max_iterations - n_done)
+        point, n_steps = _descend(problem, lists, point, smoothing, scale, min_gain, limit)
+        n_done += max(n_steps, 1)
+        current = _trim(problem, lists, point, tolerance)
+        best = _better(best, _best_multiple(problem, current))
+    dual = shrink_to_proven(problem, lists, best.certificate.dual)
     certificate = Certificate(best.certificate.objective, max(0.0, form.dual_value(problem, dual)), dual)
-    return best._replace(certificate=certificate, iterations=done, converged=certificate.gap <= tolerance)
+    return best._replace(certificate=certificate, iterations=n_done, converged=certificate.gap <= tolerance)
 
 
-def certified(problem: Problem, point: Point, y: np.ndarray, iterations: int, tolerance: float) -> Solution:
-    """A point and a dual point that another solver found, with the proof of how good they are. O(m + sum r_p^3)."""
+def certify(problem: Problem, point: Point, y: np.ndarray, iterations: int, tolerance: float) -> Solution:
+    """A point and a dual point of another solver, with the proof of how good they are. O(m + sum r_p^3)."""
     lists, y = pair_lists.of_rows(problem.rows, problem.n), np.clip(y, 0.0, problem.weight)
-    here = _evaluated(problem, lists, point)
-    dual = proven(problem, lists, _within_columns(problem, y) * y)
-    proof = Certificate(here.certificate.objective, max(0.0, form.dual_value(problem, dual)), dual)
-    return here._replace(certificate=proof, iterations=iterations, converged=proof.gap <= tolerance)
+    solution = _evaluate(problem, lists, point)
+    dual = shrink_to_proven(problem, lists, _within_columns(problem, y) * y)
+    proof = Certificate(solution.certificate.objective, max(0.0, form.dual_value(problem, dual)), dual)
+    return solution._replace(certificate=proof, iterations=iterations, converged=proof.gap <= tolerance)
 
 
 def _better(best: Solution, new: Solution) -> Solution:
-    """The point with the lower objective; the bound stays."""
+    """The point with the lower objective, with the bound of `best`."""
     if new.certificate.objective >= best.certificate.objective:
         return best
     return new._replace(certificate=best.certificate._replace(objective=new.certificate.objective))
 
 
-def _scaled(problem: Problem, here: Solution) -> Solution:
-    """The best multiple t of a point of the hinge: its objective t C + sum w max(0, 1 + t x) is least where the slope
-    turns."""
+def _best_multiple(problem: Problem, solution: Solution) -> Solution:
+    """The best multiple t of a solution of the hinge: the objective t C + sum w max(0, 1 + t x) is least where its
+    slope changes sign."""
     if problem.loss != "hinge":
-        return here
-    cost = here.certificate.objective - form.losses(problem, here.x)
-    falls = here.x < 0
-    turn = 1.0 / -here.x[falls]
-    pull = problem.weight[falls] * -here.x[falls]
+        return solution
+    cost = solution.certificate.objective - form.losses(problem, solution.x)
+    falls = solution.x < 0
+    turn = 1.0 / -solution.x[falls]
+    pulls = problem.weight[falls] * -solution.x[falls]
     order = np.argsort(turn)
-    slopes = cost + float(problem.weight[~falls] @ here.x[~falls]) - pull.sum() + np.cumsum(pull[order])
-    at = int(np.searchsorted(slopes >= 0, True))
-    if not len(slopes) or cost + float(problem.weight @ here.x) >= 0 or at == len(slopes):
-        return here
-    t = float(turn[order][at])
-    point, x = Point([np.sqrt(t) * root for root in here.point.roots], t * here.point.mu), t * here.x
-    return here._replace(
-        point=point, x=x, certificate=here.certificate._replace(objective=t * cost + form.losses(problem, x))
+    slopes = cost + float(problem.weight[~falls] @ solution.x[~falls]) - pulls.sum() + np.cumsum(pulls[order])
+    turn_index = int(np.searchsorted(slopes >= 0, True))
+    if not len(slopes) or cost + float(problem.weight @ solution.x) >= 0 or turn_index == len(slopes):
+        return solution
+    t = float(turn[order][turn_index])
+    point, x = Point([np.sqrt(t) * root for root in solution.point.roots], t * solution.point.mu), t * solution.x
+    return solution._replace(
+        point=point, x=x, certificate=solution.certificate._replace(objective=t * cost + form.losses(problem, x))
     )
 
 
-def _bounded(problem: Problem, lists: PairLists, best: Solution, dual: np.ndarray, tolerance: float) -> Solution:
-    """`best` with the better of its bound and that of `dual`, proven once it would be good enough."""
-    objective, bound, before = best.certificate
+def _improve_bound(problem: Problem, lists: PairLists, best: Solution, dual: np.ndarray, tolerance: float) -> Solution:
+    """`best` with the better of its bound and that of `dual`, which is proven if it would reach the tolerance."""
+    objective, bound, earlier_dual = best.certificate
     value = form.dual_value(problem, dual)
     if value <= bound:
         return best
     if value >= (1.0 - tolerance) * objective:
-        dual = proven(problem, lists, dual)
+        dual = shrink_to_proven(problem, lists, dual)
         value = form.dual_value(problem, dual)
     return best._replace(certificate=Certificate(objective, value, dual))
 
@@ -210,68 +200,14 @@ def pivoted_cholesky(gram: np.ndarray, tiny: float) -> np.ndarray:
     >>> pivoted_cholesky(np.array([[1.0, 2.0], [2.0, 4.0]]), 1e-9).tolist()
     [[1.0], [2.0]]
     """
-    left, columns = np.diag(gram).copy(), np.empty((len(gram), 0))
-    least = tiny * max(float(left.max(initial=0.0)), 1e-300)
-    while columns.shape[1] < len(gram) and left.max() > least:
-        at = int(np.argmax(left))
-        column = (gram[:, at] - columns @ columns[at]) / np.sqrt(left[at])
+    remainder, columns = np.diag(gram).copy(), np.empty((len(gram), 0))
+    min_pivot = tiny * max(float(remainder.max(initial=0.0)), 1e-300)
+    while columns.shape[1] < len(gram) and remainder.max() > min_pivot:
+        pivot = int(np.argmax(remainder))
+        column = (gram[:, pivot] - columns @ columns[pivot]) / np.sqrt(remainder[pivot])
         columns = np.concatenate([columns, column[:, None]], axis=1)
-        left -= column * column
+        remainder -= column * column
     return columns
-
-
-def smallest_eigenvalues(matrix, count: int, precision: float = 1e-6) -> tuple[np.ndarray, np.ndarray]:
-    """`(values, vectors)` of the `count` smallest eigenvalues of a symmetric matrix, by Lanczos from a fixed start.
-
-    From above: a Ritz value is never below the smallest eigenvalue, and no proof that there is none below it.
-    """
-    n = matrix.shape[0]
-    if n <= DENSE or count >= n // 2:
-        values, vectors = np.linalg.eigh(dense(matrix))
-        return values[:count], vectors[:, :count]
-    first = np.random.default_rng(n).standard_normal(n)
-    try:
-        values, vectors = eigsh(matrix, k=count, which="SA", v0=first, tol=precision, maxiter=50 * n, **RESTARTS)
-    except ArpackError:  # no convergence, or a matrix of zeros
-        values, vectors = np.linalg.eigh(dense(matrix))
-        return values[:count], vectors[:, :count]
-    order = np.argsort(values)
-    return values[order], vectors[:, order]
-
-
-def proven(problem: Problem, lists: PairLists, y: np.ndarray) -> np.ndarray:
-    """y, in [0, w] and within the cost of the columns, shrunk as little as needed until every block is proven feasible.
-
-    M + b I has a Cholesky factor: then no eigenvalue of M is below -b, and c / b of y is feasible. O(r_p^3 / 3) a try.
-    """
-    s, share = 1.0, pair_lists.shares(lists, y)
-    for p, cost in enumerate(problem.trace_cost):
-        matrix, more = dense(_block(problem, lists, share, p)), SLACK
-        while not _positive(matrix, cost * (1.0 + more)):
-            more *= 8.0
-        s = min(s, 1.0 / (1.0 + more))
-    return s * y
-
-
-def dense(matrix) -> np.ndarray:
-    """The matrix as an array of its own."""
-    return matrix.copy() if isinstance(matrix, np.ndarray) else matrix.toarray()
-
-
-def _positive(matrix: np.ndarray, shift: float) -> bool:
-    shifted = matrix.copy()
-    shifted.flat[:: len(matrix) + 1] += shift
-    try:
-        cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
-    except LinAlgError:
-        return False
-    return True
-
-
-def _block(problem: Problem, lists: PairLists, s: np.ndarray, p: int):
-    """s_p R_p' S R_p: sparse where R_p is the identity."""
-    matrix, factor, scale = pair_lists.laplacian(lists, s), problem.factors[p], problem.block_scale[p]
-    return scale * matrix if factor is None else scale * (factor.T @ (matrix @ factor))
 
 
 def _points(problem: Problem, roots: list[np.ndarray]) -> np.ndarray:
@@ -282,7 +218,7 @@ def _points(problem: Problem, roots: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(side_by_side, axis=1)
 
 
-def _evaluated(problem: Problem, lists: PairLists, point: Point) -> Solution:
+def _evaluate(problem: Problem, lists: PairLists, point: Point) -> Solution:
     """The point with its exact objective and no bound yet."""
     x = problem.columns @ point.mu + pair_lists.excess_of_points(lists, _points(problem, point.roots))
     trace = sum(c * float(np.vdot(root, root)) for c, root in zip(problem.trace_cost, point.roots))
@@ -295,15 +231,15 @@ def _slope(problem: Problem, x: np.ndarray, smoothing: _Smoothing) -> tuple[floa
     if problem.loss == "hinge":
         slack, (center, step) = 1.0 + x, smoothing
         y = np.clip(center + step * slack, 0.0, problem.weight)
-        away = y - center
-        return float(y @ slack - 0.5 * np.sum(away * away / np.where(step > 0, step, 1.0))), y
+        move = y - center
+        return float(y @ slack - 0.5 * np.sum(move * move / np.where(step > 0, step, 1.0))), y
     e = np.exp(-np.abs(x))
     value = float(problem.weight @ (np.maximum(x, 0.0) + np.log(1.0 + e)))
     return value, problem.weight * np.where(x > 0, 1.0, e) / (1.0 + e)
 
 
-def _moved(problem: Problem, y: np.ndarray, smoothing: _Smoothing) -> np.ndarray:
-    """(m,): how far the multipliers of the hinge are from where they stay, (y - y0)^2 / r; zeros of STE."""
+def _multiplier_moves(problem: Problem, y: np.ndarray, smoothing: _Smoothing) -> np.ndarray:
+    """(m,): how far the multipliers of the hinge would move, (y - y0)^2 / r; zeros for STE."""
     if problem.loss != "hinge":
         return np.zeros(len(y))
     return np.asarray((y - smoothing.center) ** 2 / smoothing.step)
@@ -314,35 +250,39 @@ def _within_columns(problem: Problem, y: np.ndarray) -> float:
     return form.largest_share(problem.column_cost, problem.columns.T @ y)
 
 
-def _dual(problem: Problem, lists: PairLists, y: np.ndarray) -> _Dual:
+MAX_NEW_COLUMNS = 24  # that join a block at once
+
+
+def _dual_step(problem: Problem, lists: PairLists, y: np.ndarray) -> _DualStep:
+    """The feasible share of y, and the directions in which the objective falls, by Lanczos."""
     s, directions = _within_columns(problem, y), []
     for p, cost in enumerate(problem.trace_cost):
-        block = _block(problem, lists, pair_lists.shares(lists, y), p)
+        block = dual_block(problem, lists, pair_lists.shares(lists, y), p)
         values, vectors = smallest_eigenvalues(block, 1)
         if values[0] < -cost * 1.001 and block.shape[0] > 1:
-            values, vectors = smallest_eigenvalues(block, min(COLUMNS, block.shape[0]), 1e-2)
+            values, vectors = smallest_eigenvalues(block, min(MAX_NEW_COLUMNS, block.shape[0]), 1e-2)
         if values[0] < -cost:
             s = min(s, -cost / float(values[0]))
         directions.append(vectors[:, values < -cost * (1.0 + 1e-6)])
-    return _Dual(y, s, directions, problem.columns.T @ y < -problem.column_cost)
+    return _DualStep(y, s, directions, problem.columns.T @ y < -problem.column_cost)
 
 
-def _grown(problem: Problem, point: Point, found: _Dual) -> Point:
-    """New columns of L, and weights that are above 0, short beside the others, where the objective falls."""
+def _add_directions(problem: Problem, point: Point, dual_step: _DualStep) -> Point:
+    """The point with short new columns of L, and small positive weights mu, where the objective falls."""
     roots = []
-    for factor, scale, root, new in zip(problem.factors, problem.block_scale, point.roots, found.directions):
+    for factor, scale, root, directions in zip(problem.factors, problem.block_scale, point.roots, dual_step.directions):
         size = 0.1 * float(np.sqrt((root**2).sum(axis=0).mean())) if root.shape[1] else 0.0
-        if size == 0.0 and new.shape[1]:
-            reach = scale * np.mean((new if factor is None else factor @ new) ** 2)
-            size = 0.2 / np.sqrt(max(float(reach), 1e-300) * new.shape[1])
-        roots.append(np.concatenate([root, size * new], axis=1))
+        if size == 0.0 and directions.shape[1]:
+            reach = scale * np.mean((directions if factor is None else factor @ directions) ** 2)
+            size = 0.2 / np.sqrt(max(float(reach), 1e-300) * directions.shape[1])
+        roots.append(np.concatenate([root, size * directions], axis=1))
     reach = np.sqrt(np.mean(problem.columns**2, axis=0)) if len(point.mu) else point.mu
-    small = np.where(found.columns & (reach > 0), 0.01 / np.maximum(reach, 1e-300), 0.0)
-    return Point(roots, np.maximum(point.mu, small))
+    min_weight = np.where(dual_step.columns & (reach > 0), 0.01 / np.maximum(reach, 1e-300), 0.0)
+    return Point(roots, np.maximum(point.mu, min_weight))
 
 
-def _descended(
-    problem, lists, point: Point, smoothing: _Smoothing, scale: float, enough: float, most: int
+def _descend(
+    problem, lists, point: Point, smoothing: _Smoothing, scale: float, min_gain: float, max_iterations: int
 ) -> tuple[Point, int]:
     """`(where L-BFGS ends, iterations)`; mu = unit * v^2, so that every column of the problem has length 1."""
     length = np.linalg.norm(problem.columns * np.sqrt(problem.weight)[:, None], axis=0)
@@ -361,13 +301,13 @@ def _descended(
     def value_and_gradient(v: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = _smooth(problem, lists, parts(v), smoothing)
         of_columns = 2.0 * unit * v[len(v) - len(unit) :] * gradient.mu
-        both = np.concatenate([*(root.ravel() for root in gradient.roots), of_columns])
-        return (value - value_at_first) / scale, both / scale
+        whole_gradient = np.concatenate([*(root.ravel() for root in gradient.roots), of_columns])
+        return (value - value_at_first) / scale, whole_gradient / scale
 
     first = np.concatenate([*(root.ravel() for root in point.roots), np.sqrt(point.mu / unit)])
-    options = {"maxiter": most, "maxfun": 2 * most, "maxcor": 20, "ftol": enough, "gtol": 1e-20}
-    found = minimize(value_and_gradient, first, jac=True, method="L-BFGS-B", options=options)
-    return parts(found.x), int(found.nit)
+    options = {"maxiter": max_iterations, "maxfun": 2 * max_iterations, "maxcor": 20, "ftol": min_gain, "gtol": 1e-20}
+    minimum = minimize(value_and_gradient, first, jac=True, method="L-BFGS-B", options=options)
+    return parts(minimum.x), int(minimum.nit)
 
 
 def _smooth(problem: Problem, lists: PairLists, point: Point, smoothing: _Smoothing) -> tuple[float, Point]:
@@ -376,22 +316,27 @@ def _smooth(problem: Problem, lists: PairLists, point: Point, smoothing: _Smooth
     x = problem.columns @ point.mu + pair_lists.excess_of_points(lists, points)
     value, y = _slope(problem, x, smoothing)
     value += float(problem.column_cost @ point.mu)
-    moved, at, gradient = pair_lists.pull(lists, pair_lists.shares(lists, y), points), 0, []
+    pulled, at, gradient = pair_lists.pull(lists, pair_lists.shares(lists, y), points), 0, []
     for factor, scale, cost, root in zip(problem.factors, problem.block_scale, problem.trace_cost, point.roots):
-        own = np.sqrt(scale) * moved[:, at : at + root.shape[1]]
-        gradient.append(2.0 * ((own if factor is None else factor.T @ own) + cost * root))
+        block_pull = np.sqrt(scale) * pulled[:, at : at + root.shape[1]]
+        gradient.append(2.0 * ((block_pull if factor is None else factor.T @ block_pull) + cost * root))
         value += cost * float(np.vdot(root, root))
         at += root.shape[1]
     return value, Point(gradient, problem.column_cost + problem.columns.T @ y)
 
 
-def _trimmed(problem: Problem, lists: PairLists, point: Point, tolerance: float) -> Solution:
-    """The point turned onto its main axes without those that hardly count, if its objective does not mind."""
-    untouched, roots = _evaluated(problem, lists, point), []
+MIN_RELATIVE_SIZE = 1e-6  # of an axis or a weight that stays, relative to the largest
+
+
+def _trim(problem: Problem, lists: PairLists, point: Point, tolerance: float) -> Solution:
+    """The point on its principal axes, without negligible ones unless that raises its objective."""
+    whole, roots = _evaluate(problem, lists, point), []
     for root in point.roots:
         values, vectors = np.linalg.eigh(root.T @ root)
-        roots.append(np.ascontiguousarray((root @ vectors)[:, values > TINY * values.max(initial=0.0)][:, ::-1]))
-    mu = np.where(point.mu > TINY * point.mu.max(initial=0.0), point.mu, 0.0)
-    shorter = _evaluated(problem, lists, Point(roots, mu))
-    most = untouched.certificate.objective * (1.0 + 0.02 * tolerance)
-    return shorter if shorter.certificate.objective <= most else untouched
+        roots.append(
+            np.ascontiguousarray((root @ vectors)[:, values > MIN_RELATIVE_SIZE * values.max(initial=0.0)][:, ::-1])
+        )
+    mu = np.where(point.mu > MIN_RELATIVE_SIZE * point.mu.max(initial=0.0), point.mu, 0.0)
+    trimmed_solution = _evaluate(problem, lists, Point(roots, mu))
+    max_objective = whole.certificate.objective * (1.0 + 0.02 * tolerance)
+    return trimmed_solution if trimmed_solution.certificate.objective <= max_objective else whole

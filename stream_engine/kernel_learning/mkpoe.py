@@ -1,26 +1,24 @@
-"""Partial order embedding (McFee & Lanckriet 2011): LPOE, KPOE, MKPOE, full and diagonal; GNMDS is KPOE with K = I.
-
-    min  sum_p tr(W^p K^p) + beta / |C| sum_t w_t max(0, 1 + d(i, j) - d(k, l))
-    with d(i, j) = sum_p (K^p_i - K^p_j)' W^p (K^p_i - K^p_j)
-
-over W^p PSD (full, Algorithm 4) or diagonal and non-negative (sec. 4.4). |C| = sum w. With K = R R' and A = R' W R the
-full problem reads tr(W K) = tr A, K W K = R A R': *whitened coordinates*, in which the identity is the right metric for
-steps and LPOE (R = X, W = A) is the same program. Solved to an exact dual gap: `factored` (full), `linear` (diagonal).
-
-The embedding is g(x) = (N^p K^p_x)_p with W^p = N^p' N^p (eq. 9), for training objects and new ones alike.
-"""
+"""Partial order embedding (McFee & Lanckriet 2011): LPOE, KPOE, MKPOE, full and diagonal; GNMDS is KPOE with K = I."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.kernel_learning import factored, linear, pair_lists, programs
+from stream_engine.kernel_learning import dual_proof, factored, linear, pair_lists, programs
 from stream_engine.kernel_learning import problem as form
-from stream_engine.kernel_learning.pair_lists import adjoint, satisfied
+from stream_engine.kernel_learning.gram_comparisons import adjoint, satisfied
 from stream_engine.kernel_learning.problem import Certificate, Problem
 
-SMALL = 1e-9  # eigenvalues of a kernel below this fraction of its largest are treated as 0
+#     min  sum_p tr(W^p K^p) + beta / |C| sum_t w_t max(0, 1 + d(i, j) - d(k, l))
+#     with d(i, j) = sum_p (K^p_i - K^p_j)' W^p (K^p_i - K^p_j)
+#
+# over W^p PSD (full, Algorithm 4) or diagonal and non-negative (sec. 4.4). |C| = sum w. With K = R R' and A = R' W R
+# the full problem reads tr(W K) = tr A, K W K = R A R': whitened coordinates, in which the identity is the right metric
+# for steps and LPOE (R = X, W = A) is the same program. Solved to an exact dual gap: `factored` (full), `linear`
+# (diagonal). The embedding is g(x) = (N^p K^p_x)_p with W^p = N^p' N^p (eq. 9), for training objects and new ones
+# alike.
+MIN_RELATIVE_EIGENVALUE = 1e-9  # of a kernel; smaller ones are treated as 0
 
 
 class Embedding(NamedTuple):
@@ -61,7 +59,7 @@ def factor(kernel: np.ndarray) -> Factor:
     if _is_identity(kernel):
         return Factor(np.eye(len(kernel)), np.eye(len(kernel)))
     values, vectors = np.linalg.eigh((kernel + kernel.T) / 2)
-    keep = np.flatnonzero(values > SMALL * max(values[-1], 0.0))[::-1]
+    keep = np.flatnonzero(values > MIN_RELATIVE_EIGENVALUE * max(values[-1], 0.0))[::-1]
     root = np.sqrt(values[keep])
     return Factor(np.ascontiguousarray(vectors[:, keep] * root), (vectors[:, keep] / root).T)
 
@@ -91,7 +89,7 @@ def fit(
     >>> round(e.objective, 3), e.satisfied          # GNMDS: the far pair needs d = 1 + d(near)
     (0.577, 1.0)
     """
-    rows, weight = _checked(rows, weight, beta)
+    rows, weight = _check_arguments(rows, weight, beta)
     if diagonal:
         contiguous, limits = [np.ascontiguousarray(k, dtype=float) for k in kernels], (tolerance, max_iterations)
         return _fit_diagonal(rows, contiguous, weight, limits, solver, progress)
@@ -99,13 +97,13 @@ def fit(
     roots = [None if _is_identity(f.root) else f.root for f in factors]
     problem = _problem(rows, len(kernels[0]), roots, weight)
     if solver == "cvxpy":
-        solved = _by_cvxpy(problem, tolerance)
+        solution = _by_cvxpy(problem, tolerance)
     else:
-        solved = factored.solve(problem, None, None, tolerance, max_iterations, progress)
-    halves = [_turned(root) for root in solved.point.roots]
-    maps = [half @ f.inverse for half, f in zip(halves, factors)]
+        solution = factored.solve(problem, None, None, tolerance, max_iterations, progress)
+    halves = [_principal_half(root) for root in solution.point.roots]
+    maps = [n_p @ f.inverse for n_p, f in zip(halves, factors)]
     weights = [n_p.T @ n_p for n_p in maps]
-    return _embedding(rows, weight, solved, maps, weights, form.gram(problem, solved.point.roots))
+    return _embedding(rows, weight, solution, maps, weights, form.gram(problem, solution.point.roots))
 
 
 def fit_linear(
@@ -127,28 +125,28 @@ def fit_linear(
     >>> e.weights[0].round(3).tolist()              # d(0, 2) - d(0, 1) = 3 W >= 1
     [[0.333]]
     """
-    rows, weight = _checked(rows, weight, beta)
+    rows, weight = _check_arguments(rows, weight, beta)
     features = np.ascontiguousarray(features, dtype=float)
     if not diagonal:
         problem = _problem(rows, len(features), [features], weight)
         if solver == "cvxpy":
-            solved = _by_cvxpy(problem, tolerance)
+            solution = _by_cvxpy(problem, tolerance)
         else:
-            solved = factored.solve(problem, None, None, tolerance, max_iterations, progress)
-        half = _turned(solved.point.roots[0])
-        return _embedding(rows, weight, solved, [half], [half.T @ half], form.gram(problem, solved.point.roots))
+            solution = factored.solve(problem, None, None, tolerance, max_iterations, progress)
+        half = _principal_half(solution.point.roots[0])
+        return _embedding(rows, weight, solution, [half], [half.T @ half], form.gram(problem, solution.point.roots))
     i, j, k, l = rows.T
     columns = (features[i] - features[j]) ** 2 - (features[k] - features[l]) ** 2
     map_of = linear.dense_map(columns, np.ones(features.shape[1]))
     if solver == "cvxpy":
-        s = _diagonal_by_cvxpy(map_of, rows, [features], [map_of.cost], weight, tolerance)
+        program = _diagonal_by_cvxpy(map_of, rows, [features], [map_of.cost], weight, tolerance)
     else:
-        s = linear.solve(map_of, weight, tolerance, None, max_iterations, progress)
-    used = np.flatnonzero(s.mu > 0)
-    weighted = np.zeros((len(used), features.shape[1]))
-    weighted[np.arange(len(used)), used] = np.sqrt(s.mu[used])
-    coordinates = features @ weighted.T
-    return _embedding(rows, weight, s, [weighted], [s.mu.copy()], coordinates @ coordinates.T)
+        program = linear.solve(map_of, weight, tolerance, None, max_iterations, progress)
+    axes = np.flatnonzero(program.mu > 0)
+    map_matrix = np.zeros((len(axes), features.shape[1]))
+    map_matrix[np.arange(len(axes)), axes] = np.sqrt(program.mu[axes])
+    coordinates = features @ map_matrix.T
+    return _embedding(rows, weight, program, [map_matrix], [program.mu.copy()], coordinates @ coordinates.T)
 
 
 def embed(embedding: Embedding, columns: Sequence[np.ndarray]) -> np.ndarray:
@@ -170,31 +168,32 @@ def smallest_beta(
 ) -> float | None:
     """The beta up to which W = 0 is optimal: the scale for grids. None: it is optimal at every beta. O(sum n^3).
 
-    y = beta w / |C| is the dual point at W = 0, and feasible exactly so far. `features` (LPOE) take the kernels' place.
+    y = beta w / |C| is the dual point at W = 0, and feasible exactly up to that beta. `features` (LPOE) replace
+    kernels.
 
     >>> round(smallest_beta(np.array([[0, 1, 0, 2]]), np.ones(1), [np.eye(3)]), 3)
     0.577
     """
     s = adjoint(weight / weight.sum(), rows, len(kernels[0]) if features is None else len(features))
-    worst = 0.0
+    largest_violation = 0.0
     if features is not None:
         g = features.T @ s @ features
-        worst = float(np.max(-np.diag(g))) if diagonal else -form.smallest_eigenvalue(g)
+        largest_violation = float(np.max(-np.diag(g))) if diagonal else -form.smallest_eigenvalue(g)
     for kernel in kernels if features is None else []:
         if diagonal:
             cost, back = np.diag(kernel), ((kernel @ s) * kernel).sum(axis=1)
-            worst = max(worst, float(np.max(-back[cost > 0] / cost[cost > 0])))
+            largest_violation = max(largest_violation, float(np.max(-back[cost > 0] / cost[cost > 0])))
         elif _is_identity(kernel):
             lists = pair_lists.of_rows(rows, len(kernel))
             sparse = pair_lists.laplacian(lists, pair_lists.shares(lists, weight / weight.sum()))
-            worst = max(worst, -float(factored.smallest_eigenvalues(sparse, 1)[0][0]))
+            largest_violation = max(largest_violation, -float(dual_proof.smallest_eigenvalues(sparse, 1)[0][0]))
         else:
             root = factor(kernel).root
-            worst = max(worst, -form.smallest_eigenvalue(root.T @ s @ root))
-    return 1.0 / worst if worst > 1e-12 else None
+            largest_violation = max(largest_violation, -form.smallest_eigenvalue(root.T @ s @ root))
+    return 1.0 / largest_violation if largest_violation > 1e-12 else None
 
 
-def _checked(rows, weight, beta) -> tuple[np.ndarray, np.ndarray]:
+def _check_arguments(rows, weight, beta) -> tuple[np.ndarray, np.ndarray]:
     """(m, 4) int32 rows, and (m,) weights that sum to beta."""
     if not beta > 0 or len(rows) == 0:
         raise ValueError(
@@ -211,28 +210,29 @@ def _problem(rows, n, roots, weight) -> Problem:
 
 
 def _by_cvxpy(problem: Problem, tolerance: float) -> factored.Solution:
-    """What cvxpy finds, by factors, with the proof of how good it is."""
-    found = programs.full(problem.rows, problem.n, problem.factors, problem.weight)
-    roots = [factored.pivoted_cholesky(w, SMALL) for w in found.weights]
-    return factored.certified(problem, factored.Point(roots, np.empty(0)), found.y, found.iterations, tolerance)
+    """cvxpy's solution by factors, with the proof of how good it is."""
+    optimum = programs.full(problem.rows, problem.n, problem.factors, problem.weight)
+    roots = [factored.pivoted_cholesky(w, MIN_RELATIVE_EIGENVALUE) for w in optimum.weights]
+    return factored.certify(problem, factored.Point(roots, np.empty(0)), optimum.y, optimum.iterations, tolerance)
 
 
 def _diagonal_by_cvxpy(columns: linear.ColumnMap, rows, points, costs, weight, tolerance) -> linear.LinearSolution:
-    found = programs.diagonal(rows, points, costs, weight)
-    mu = np.concatenate(found.weights)
-    mu[mu <= SMALL * mu.max(initial=0.0)] = 0.0
-    return linear.certified(columns, weight, mu, found.y, found.iterations, tolerance)
+    """cvxpy's solution of the linear program, with the proof of how good it is."""
+    optimum = programs.diagonal(rows, points, costs, weight)
+    mu = np.concatenate(optimum.weights)
+    mu[mu <= MIN_RELATIVE_EIGENVALUE * mu.max(initial=0.0)] = 0.0
+    return linear.certify(columns, weight, mu, optimum.y, optimum.iterations, tolerance)
 
 
-def _turned(root: np.ndarray) -> np.ndarray:
+def _principal_half(root: np.ndarray) -> np.ndarray:
     """(rank, r): N with N'N = L L', largest direction first, from L (r, k)."""
     vectors, sizes, _ = np.linalg.svd(root, full_matrices=False)
     keep = sizes > 1e-6 * max(sizes.max(initial=0.0), 1e-300)
     return (vectors[:, keep] * sizes[keep]).T
 
 
-def _embedding(rows, weight, solved: factored.Solution | linear.LinearSolution, maps, weights, gram) -> Embedding:
-    c = solved.certificate
+def _embedding(rows, weight, solution: factored.Solution | linear.LinearSolution, maps, weights, gram) -> Embedding:
+    c = solution.certificate
     return Embedding(
         maps,
         weights,
@@ -240,8 +240,8 @@ def _embedding(rows, weight, solved: factored.Solution | linear.LinearSolution, 
         satisfied(gram, rows, weight) or 0.0,
         c.objective,
         c.bound,
-        solved.iterations,
-        solved.converged,
+        solution.iterations,
+        solution.converged,
         c.dual,
     )
 
@@ -255,9 +255,9 @@ def diagonal_map(rows: np.ndarray, kernels: Sequence[np.ndarray]) -> linear.Colu
     i, j, k, l = rows.T
     cost = np.concatenate([np.diag(kernel) for kernel in kernels])
 
-    def take(which):
-        out = np.empty((len(rows), len(which)))
-        for q, column in enumerate(which):
+    def take(numbers):
+        out = np.empty((len(rows), len(numbers)))
+        for q, column in enumerate(numbers):
             v = kernels[column // n][column % n]
             out[:, q] = (v[i] - v[j]) ** 2 - (v[k] - v[l]) ** 2
         return out
@@ -270,13 +270,13 @@ def diagonal_map(rows: np.ndarray, kernels: Sequence[np.ndarray]) -> linear.Colu
 
 
 def _fit_diagonal(rows, kernels, weight, limits, solver, progress) -> Embedding:
-    n, (tolerance, most), columns = len(kernels[0]), limits, diagonal_map(rows, kernels)
+    n, (tolerance, max_iterations), columns = len(kernels[0]), limits, diagonal_map(rows, kernels)
     if solver == "cvxpy":
         costs = [columns.cost[p * n : (p + 1) * n] for p in range(len(kernels))]
-        s = _diagonal_by_cvxpy(columns, rows, kernels, costs, weight, tolerance)
+        program = _diagonal_by_cvxpy(columns, rows, kernels, costs, weight, tolerance)
     else:
-        s = linear.solve(columns, weight, tolerance, None, most, progress)
-    weights = [s.mu[p * n : (p + 1) * n].copy() for p in range(len(kernels))]
+        program = linear.solve(columns, weight, tolerance, None, max_iterations, progress)
+    weights = [program.mu[p * n : (p + 1) * n].copy() for p in range(len(kernels))]
     maps = [np.sqrt(w[w > 0])[:, None] * np.eye(n)[w > 0] for w in weights]
     gram = sum(((k * w) @ k for k, w in zip(kernels, weights)), np.zeros((n, n)))
-    return _embedding(rows, weight, s, maps, weights, gram)
+    return _embedding(rows, weight, program, maps, weights, gram)

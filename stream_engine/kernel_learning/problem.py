@@ -1,13 +1,4 @@
-"""The one convex problem behind both papers, and its exact dual bound.
-
-    P(u) = sum_p c_p tr A_p + e'mu + sum_t w_t loss(x_t),    x = sum_p s_p <R_p A_p R_p', B> + D mu,    A_p PSD, mu >= 0
-    D(y) = -sum_t w_t loss*(y_t / w_t)    for 0 <= y <= w with  c_p I + s_p R_p' B*(y) R_p PSD  and  e + D'y >= 0
-
-Any y in [0, w] becomes feasible when it is shrunk towards 0 (both constraints hold at 0 and are linear): one smallest
-eigenvalue a block. So every iterate carries a certificate: P(u) - D(shrunk y) bounds its distance from the optimum
-(`factored`). hinge: loss(x) = max(0, 1 + x), and loss*(q) = -q. STE: loss(x) = log(1 + e^x), loss*(q) = q log q + (1 -
-q) log(1 - q).
-"""
+"""The one convex problem behind Heim et al. 2014 and McFee & Lanckriet 2011, and its exact dual bound."""
 
 from typing import NamedTuple
 
@@ -15,9 +6,22 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import entr, expit
 
+# For comparison t = (i, j; k, l), x_t = d(i, j) - d(k, l) = <sum_p s_p R_p A_p R_p', B_t> + (D mu)_t, and
+#
+#   P(u) = sum_p c_p tr A_p + e'mu + sum_t w_t loss(x_t),    x = sum_p s_p <R_p A_p R_p', B> + D mu,   A_p PSD, mu >= 0
+#   D(y) = -sum_t w_t loss*(y_t / w_t)    for 0 <= y <= w with  c_p I + s_p R_p' B*(y) R_p PSD  and  e + D'y >= 0
+#
+# The two papers differ in the factors R_p (I; a square root of a kernel; features), the columns D and the weights.
+#
+# Any y in [0, w] becomes feasible when it is shrunk towards 0 (both constraints hold at 0 and are linear): one smallest
+# eigenvalue a block. So every iterate carries a certificate: P(u) - D(shrunk y) bounds its distance from the optimum.
+# hinge: loss(x) = max(0, 1 + x), and loss*(q) = -q. STE: loss(x) = log(1 + e^x), loss*(q) = q log q + (1 - q) log(1 -
+# q).
+
 
 class Problem(NamedTuple):
-    """`factors[p]` is R_p, (n, r_p), or None for the identity; n objects, m comparisons, P blocks, A columns."""
+    """One problem of this form; `factors[p]` is R_p, (n, r_p), or None for I. n objects, m comparisons, P blocks, A
+    columns."""
 
     n: int
     rows: np.ndarray  # (m, 4) int32
@@ -31,7 +35,8 @@ class Problem(NamedTuple):
 
 
 class Certificate(NamedTuple):
-    """`objective` is attained, `bound` is below the optimum; `dual` is the feasible y behind the bound."""
+    """Proof of how good a point is: `objective` is attained, `bound` is a lower bound of the optimum, by the feasible
+    `dual`."""
 
     objective: float
     bound: float
@@ -59,8 +64,8 @@ def gram(problem: Problem, roots: list[np.ndarray]) -> np.ndarray:
 
 def losses(problem: Problem, x: np.ndarray) -> float:
     """sum_t w_t loss(x_t)."""
-    each = np.maximum(0.0, 1.0 + x) if problem.loss == "hinge" else np.logaddexp(0.0, x)
-    return float(problem.weight @ each)
+    loss = np.maximum(0.0, 1.0 + x) if problem.loss == "hinge" else np.logaddexp(0.0, x)
+    return float(problem.weight @ loss)
 
 
 def slope(problem: Problem, x: np.ndarray) -> np.ndarray:
@@ -82,8 +87,8 @@ def largest_share(cost: np.ndarray, back: np.ndarray) -> float:
     >>> largest_share(np.array([1.0, 2.0]), np.array([-4.0, 1.0]))
     0.25
     """
-    over = back < -cost
-    return min(1.0, float(np.min(-cost[over] / back[over]))) if over.any() else 1.0
+    is_violated = back < -cost
+    return min(1.0, float(np.min(-cost[is_violated] / back[is_violated]))) if is_violated.any() else 1.0
 
 
 def smallest_eigenvalue(matrix: np.ndarray) -> float:

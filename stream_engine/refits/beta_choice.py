@@ -12,8 +12,9 @@ from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.evaluation import held_out
 from stream_engine.evaluation.held_out import slope_of
 from stream_engine.kernel_learning import mkpoe
-from stream_engine.kernel_learning.constraints import Constraints, ObjectFold, by_objects_out, constraints
-from stream_engine.kernel_learning.rckl import Losses
+from stream_engine.kernel_learning.constraints import Constraints, constraints
+from stream_engine.kernel_learning.lambda_search import Losses
+from stream_engine.kernel_learning.object_folds import ObjectFold, by_objects_out
 from stream_engine.refits import CannotRefit, Progress, kernel_refits
 from stream_engine.refits.kernel_refits import Task, TrainingSplit
 from stream_engine.state.snapshot import Snapshot, triplet_columns

@@ -17,13 +17,13 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.boosting import labels as label_sets
-from stream_engine.boosting import nested, vector_machine
+from stream_engine.boosting import nearest_neighbours, nested, probabilities, vector_machine
 from stream_engine.boosting.codes import bytes_needed
 from stream_engine.boosting.fit import fit, votes_of
 from stream_engine.boosting.nested import Model, Selection
 from stream_engine.boosting.votes import shares
 from stream_engine.clustering import similarity_of_snapshot
-from stream_engine.clustering.similarity_of_snapshot import Factored
+from stream_engine.clustering.kernel_factors import KernelFactor
 from stream_engine.counts.spectral import dense
 from stream_engine.data import available_memory
 from stream_engine.data.triplet_columns import Columns
@@ -78,7 +78,7 @@ class View(NamedTuple):
 
     name: str
     near: np.ndarray  # (n, L): larger is nearer
-    kernel: np.ndarray  # (n, L): for a support vector machine, see `vector_machine.prepared`
+    kernel: np.ndarray  # (n, L): for a support vector machine, see `vector_machine.prepare_kernel`
     linked: np.ndarray  # (n, L) bool: whether the similarity of the two is known
 
 
@@ -147,7 +147,7 @@ def refit(
             MAX_TRAINING_OBJECTS,
             lambda done, total, **figures: progress(total + done, 2 * total, **figures),
         )
-        scores = nested.delivered(selection, label[ids], len(classes), ids, len(label))
+        scores = nested.score_all(selection, label[ids], len(classes), ids, len(label))
     arrays = _arrays(scores, selection, label, ids, len(classes), restricted.ids, len(snapshot.objects))
     report = _report(selection, classes, label, ids, exclusions) | {"abstained": float(scores.abstained.mean())}
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
@@ -196,7 +196,8 @@ def _models(
 
 def _neighbours(view: View, truth: np.ndarray, classes: int, k: float, train: np.ndarray, targets: np.ndarray):
     block = np.ix_(targets, train)
-    return vector_machine.shares(view.near[block], truth[train], classes, int(k)), ~view.linked[block].any(axis=1)
+    votes = nearest_neighbours.vote_shares(view.near[block], truth[train], classes, int(k))
+    return votes, ~view.linked[block].any(axis=1)
 
 
 def _machine(view: View, ids, truth: np.ndarray, classes: int, C: float, train: np.ndarray, targets: np.ndarray):
@@ -221,11 +222,11 @@ def _arrays(
     subset_ids: np.ndarray,
     n: int,
 ) -> dict[str, np.ndarray]:
-    prior = nested.shares(label[ids], classes)
-    probability = nested.probabilities(scores.scores, scores.temperature, scores.abstained, prior)
-    predicted = nested.decided(scores.scores, scores.abstained, prior)
+    prior = probabilities.class_shares(label[ids], classes)
+    probability = probabilities.of_scores(scores.scores, scores.temperature, scores.abstained, prior)
+    predicted = probabilities.decide_classes(scores.scores, scores.abstained, prior)
     fold, reported = np.full(len(label), -1, np.int8), np.zeros(len(label), bool)
-    fold[ids], reported[ids] = selection.fold, selection.reported
+    fold[ids], reported[ids] = selection.fold, selection.is_reported
     arrays = {
         "predicted": predicted,
         "probability": probability,
@@ -276,7 +277,7 @@ def view(snapshot: Snapshot, name: str, labelled: np.ndarray, seed: int) -> View
     if name == LEARNED_KERNEL:
         return _learned(snapshot, labelled, seed)
     near = _rows(snapshot, name, labelled)
-    return View(name, near, vector_machine.prepared(near, labelled), near != 0)
+    return View(name, near, vector_machine.prepare_kernel(near, labelled), near != 0)
 
 
 def _rows(snapshot: Snapshot, name: str, labelled: np.ndarray) -> np.ndarray:
@@ -289,7 +290,7 @@ def _rows(snapshot: Snapshot, name: str, labelled: np.ndarray) -> np.ndarray:
         W = similarity_of_snapshot.similarity(snapshot, name).W
     except (similarity_of_snapshot.NoCounts, weighted_counts.NotKept) as error:
         raise NoView(str(error)) from None
-    assert not isinstance(W, Factored)  # only k1 and k2 have one
+    assert not isinstance(W, KernelFactor)  # only k1 and k2 have one
     return dense(W[:, labelled])
 
 
@@ -316,4 +317,4 @@ def _of_distances(name: str, squared: np.ndarray, has_answers: np.ndarray, label
     near = np.where(linked, -squared, -np.inf)
     kernel = np.where(linked, np.exp(-squared / (2 * mean)), 0.0)
     kernel[labelled, np.arange(len(labelled))] = 1.0
-    return View(name, near, vector_machine.prepared(kernel, labelled), linked)
+    return View(name, near, vector_machine.prepare_kernel(kernel, labelled), linked)

@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from stream_engine.clustering import BETWEEN, stability
+from stream_engine.clustering import MIN_CORE_STABILITY, stability
 from stream_engine.clustering.graded import ClusterAnswer, grade_clusters
-from stream_engine.clustering.sentence import ALIKE, LEAST, UNCONNECTED, are_separated, sentence
+from stream_engine.clustering.sentence import ALL_ALIKE, MIN_OBJECTS, UNCONNECTED, are_separated, sentence
 from stream_engine.data.answers import Answers
 from stream_engine.embedding.questions import of_rows
 from stream_engine.evaluation.answers import answers_of
@@ -91,8 +91,8 @@ def refit(
         n_dimensions = needed.arrays["X"].shape[1]
         if sets is not None and sets.max(initial=0) > 0:
             answer = _ungrouped(answers, UNCONNECTED, n_dimensions)
-        elif len(ids) >= LEAST and _cancel(answers):
-            answer = _ungrouped(answers, ALIKE, n_dimensions)
+        elif len(ids) >= MIN_OBJECTS and _cancel(answers):
+            answer = _ungrouped(answers, ALL_ALIKE, n_dimensions)
         else:
             tied = figure(needed.report, "dimensions_tied")
             points = np.asarray(needed.arrays["X"][ids], np.float64)
@@ -136,7 +136,7 @@ def _artifact(
     n = len(snapshot.objects)
     labels = np.full(n, -1, np.int32)
     labels[ids] = answer.labels
-    labels, ari = stability.continued(labels, previous)
+    labels, ari = stability.keep_numbers(labels, previous)
     group_numbers = numbers(labels)
     subgroup, splits = _subgroups(ids, answer, group_numbers)
     stability_of_object = np.zeros(n)
@@ -154,7 +154,7 @@ def _artifact(
         "tested_k": np.asarray(answer.tested.k, np.int64),
         "tested_clearness": np.asarray(answer.tested.clearness, np.float64),
     }
-    is_between = (labels >= 0) & (stability_of_object < BETWEEN)
+    is_between = (labels >= 0) & (stability_of_object < MIN_CORE_STABILITY)
     figures = ("clearer_than", "detection_limit", "gain", "gain_se")
     report: dict[str, Any] = {
         "grade": answer.grade,

@@ -15,8 +15,10 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 from threadpoolctl import threadpool_limits
 
-from stream_engine.clustering import similarity_of_snapshot, stability
-from stream_engine.clustering.similarity_of_snapshot import Factored, SimilarityInput
+from stream_engine.clustering import similarity_of_snapshot
+from stream_engine.clustering.canonical_order import canonical_order
+from stream_engine.clustering.kernel_factors import KernelFactor
+from stream_engine.clustering.similarity_of_snapshot import SimilarityInput
 from stream_engine.counts.kernels import KERNEL_LIMIT
 from stream_engine.counts.spectral import dense
 from stream_engine.data import available_memory
@@ -104,18 +106,18 @@ def refit(
             additive_input = _additive_similarity(snapshot, params, similarity)
         except (available_memory.TooLarge, similarity_of_snapshot.NoCounts) as error:
             raise CannotRefit(f"{KIND}: {error}") from error
-        W = similarity_of_snapshot.restricted(similarity.W, ids)
-        if isinstance(W, Factored):
+        W = similarity_of_snapshot.restrict(similarity.W, ids)
+        if isinstance(W, KernelFactor):
             raise CannotRefit(
                 f"{KIND}: {params.similarity} of {len(ids):,} objects, expected at most {KERNEL_LIMIT:,}; choose "
                 "objects (--set objects=5000)"
             )
-        order = stability.canonical_order(W)
-        ids, W = ids[order], dense(similarity_of_snapshot.restricted(W, order))
-        additive = W if _is_additive(params) else dense(similarity_of_snapshot.restricted(additive_input.W, ids))
+        order = canonical_order(W)
+        ids, W = ids[order], dense(similarity_of_snapshot.restrict(W, order))
+        additive = W if _is_additive(params) else dense(similarity_of_snapshot.restrict(additive_input.W, ids))
         trees = []
         for method in METHODS if params.method == "best" else (params.method,):
-            trees.append(tree(W, method, additive, similarity_of_snapshot.of_itself(params.similarity, W)))
+            trees.append(tree(W, method, additive, similarity_of_snapshot.self_similarity(params.similarity, W)))
             progress(len(trees), len(METHODS), revenue=trees[-1].revenue)
         best = max(trees, key=lambda t: t.revenue)
     bound = revenue_bound(additive)

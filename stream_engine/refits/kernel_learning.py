@@ -22,11 +22,11 @@ from stream_engine.evaluation import held_out
 from stream_engine.evaluation.held_out import slope_of
 from stream_engine.evaluation.responses import VALIDATION_SHARE
 from stream_engine.evaluation.subset import common_positions, learned_ids
-from stream_engine.kernel_learning import auxiliary_kernels, mkpoe, out_of_sample, rckl
+from stream_engine.kernel_learning import auxiliary_kernels, factor_extension, lambda_search, mkpoe, rckl
 from stream_engine.kernel_learning.auxiliary_kernels import AuxiliaryKernels, KernelSpec
-from stream_engine.kernel_learning.pair_lists import excess, share_satisfied, weighted_triplets
+from stream_engine.kernel_learning.gram_comparisons import excess, share_satisfied, weighted_triplets
+from stream_engine.kernel_learning.lambda_search import Attempt, Lambdas, Losses
 from stream_engine.kernel_learning.problem import Problem
-from stream_engine.kernel_learning.rckl import Attempt, Lambdas, Losses
 from stream_engine.refits import (
     CannotRefit,
     Progress,
@@ -231,7 +231,9 @@ def _problem(params: Params, inputs: Inputs) -> Problem:
     )
 
 
-def _fit(params: Params, inputs: Inputs, lambdas: Lambdas, start: rckl.Start | None, **limits: Any) -> rckl.Learned:
+def _fit(
+    params: Params, inputs: Inputs, lambdas: Lambdas, start: rckl.Start | None, **limits: Any
+) -> rckl.LearnedKernel:
     """`rckl.fit` with the form and the loss of the parameters."""
     return rckl.fit(
         inputs.triplets,
@@ -248,8 +250,8 @@ def _fit(params: Params, inputs: Inputs, lambdas: Lambdas, start: rckl.Start | N
 
 
 def _extension(
-    task: Task, helpers: AuxiliaryKernels, lambda1: float, solution: rckl.Learned
-) -> out_of_sample.Extension | None:
+    task: Task, helpers: AuxiliaryKernels, lambda1: float, solution: rckl.LearnedKernel
+) -> factor_extension.Extension | None:
     """All other objects added to the learned points: their auxiliary parts by Nystrom, the rest by the refit's own loss
     and lambda1; None if they are excluded."""
     params, ids = task.params, task.subset.ids
@@ -262,15 +264,15 @@ def _extension(
     scales = np.sqrt(solution.mu[used_kernels])
     maps = [scale * factor.inverse for scale, factor in zip(scales, roots)]
     fixed = [scale * factor.root for scale, factor in zip(scales, roots)]
-    model = out_of_sample.Model(
+    model = factor_extension.Model(
         float(np.trace(solution.gram)),
-        out_of_sample.root(solution.k0, kernel_refits.DIRECTIONS),
+        factor_extension.root(solution.k0, kernel_refits.DIRECTIONS),
         np.concatenate([np.zeros((len(ids), 0)), *fixed], axis=1),
         *kernel_refits.rows_from_files(across, maps, len(task.snapshot.objects)),
         lambda1,
         params.loss,
     )
-    return out_of_sample.extension(
+    return factor_extension.extension(
         triplet_columns(task.snapshot), ids, model, kernel_refits.DIRECTIONS, params.tolerance
     )
 
@@ -285,13 +287,13 @@ def _choose(task: Task, inputs: Inputs, split: TrainingSplit | None, *, progress
     outside_inputs = inputs if split is None else inputs.of(split.outside)
     largest = rckl.largest_lambdas(_problem(params, outside_inputs))
     largest1, largest2 = (float(limit * total_weight / outside_inputs.weight.sum()) for limit in largest)
-    first = rckl.grid(params.lambda1, GRID, largest1, params.form != "mkl")
-    second = rckl.grid(params.lambda2, GRID, largest2, params.form != "t" and bool(inputs.helpers.kernels))
+    first = lambda_search.grid(params.lambda1, GRID, largest1, params.form != "mkl")
+    second = lambda_search.grid(params.lambda2, GRID, largest2, params.form != "t" and bool(inputs.helpers.kernels))
     middle = Lambdas(*(grid.values[len(grid.values) // 2] for grid in (first, second)))
     if split is None or not split.can_choose:  # the middle of the grid, and the report says so
         return Choice(middle, [], None, None)
     training, validation, n_grid = inputs.of(split.fitting), split.validation, len(first.values) * len(second.values)
-    if first.fixed and second.fixed:
+    if first.is_single and second.is_single:
         learned = _rough(params, training, middle, total_weight, None)
         slope = kernel_refits.calibrated_slope(learned.gram, validation)
         return Choice(middle, [], rckl.Start(learned.k0, learned.mu), slope)
@@ -312,8 +314,8 @@ def _choose(task: Task, inputs: Inputs, split: TrainingSplit | None, *, progress
         progress(len(trials), max(n_grid, len(trials)) + 2, **trial_figures)
         return Attempt(lambdas, losses, rckl.Start(learned.k0, learned.mu, learned.dual), calibrated)
 
-    best = rckl.best_lambdas(attempt, first, second)
-    return Choice(best.lambdas, trials, best.start._replace(dual=None), best.sure)
+    best = lambda_search.best_lambdas(attempt, first, second)
+    return Choice(best.lambdas, trials, best.start._replace(dual=None), best.calibration_slope)
 
 
 class _FoldFits:
@@ -342,7 +344,7 @@ ROUGH_GAP = 1e-3  # relative gap of solves that only rank lambdas or predict hel
 
 def _rough(
     params: Params, training: Inputs, lambdas: Lambdas, total_weight: float, start: rckl.Start | None
-) -> rckl.Learned:
+) -> rckl.LearnedKernel:
     """A solve to a rough gap; `lambdas` are for answers of the weight `total_weight`."""
     share = training.weight.sum() / total_weight
     scaled = Lambdas(lambdas.lambda1 * share, lambdas.lambda2 * share)
@@ -368,8 +370,8 @@ def _artifact(
     task: Task,
     inputs: Inputs,
     choice: Choice,
-    solution: rckl.Learned,
-    extension: out_of_sample.Extension | None,
+    solution: rckl.LearnedKernel,
+    extension: factor_extension.Extension | None,
     figures: dict[str, Any],
 ) -> Artifact:
     report: dict[str, Any] = {

@@ -23,8 +23,8 @@ from stream_engine.evaluation.responses import CHOOSE, FIT, HELD, Responses, res
 from stream_engine.evaluation.subset import Subset, renumbering
 from stream_engine.kernel_learning import programs
 from stream_engine.kernel_learning.auxiliary_kernels import CrossKernel
-from stream_engine.kernel_learning.out_of_sample import LEARNED, NOTHING, Extension
-from stream_engine.kernel_learning.pair_lists import excess
+from stream_engine.kernel_learning.factor_extension import IN_SUBSET, NO_DATA, Extension
+from stream_engine.kernel_learning.gram_comparisons import excess
 from stream_engine.refits import CannotRefit, Progress
 from stream_engine.refits.second_solver import Solver
 from stream_engine.state.artifact import Artifact, plain_params
@@ -108,8 +108,8 @@ def require_memory(task: Task, matrices: int, comparison_bytes: int = 0) -> None
 def require_few_for_cvxpy(task: Task, comparisons: int) -> None:
     """Raise `CannotRefit` for a program that is too large for cvxpy, before anything is selected."""
     try:
-        interior_point.require_at_most("the objects", len(task.subset.ids), programs.MOST_OBJECTS, programs.NEXT)
-        interior_point.require_at_most("the comparisons", comparisons, programs.MOST_COMPARISONS, programs.NEXT)
+        interior_point.require_at_most("the objects", len(task.subset.ids), programs.MAX_OBJECTS, programs.NEXT_STEP)
+        interior_point.require_at_most("the comparisons", comparisons, programs.MAX_COMPARISONS, programs.NEXT_STEP)
     except available_memory.TooLarge as error:
         raise CannotRefit(f"{task.kind}: {error}") from None
 
@@ -134,12 +134,12 @@ def rows_from_files(
 ) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
     """`(function from ids (q,) to (q, s): rows maps[p] K^p(subset, x) side by side, (n,) whether x has any)`; zeros for
     an x that a file lacks."""
-    has_any_row = np.logical_or.reduce([kernel.known for kernel in across]) if across else np.zeros(n, bool)
+    has_any_row = np.logical_or.reduce([kernel.in_file for kernel in across]) if across else np.zeros(n, bool)
 
     def rows(ids: np.ndarray) -> np.ndarray:
         side_by_side = [np.zeros((len(ids), 0))]
         for kernel, n_p in zip(across, maps, strict=True):
-            kernel_rows, has_kernel_row = np.zeros((len(ids), len(n_p))), kernel.known[ids]
+            kernel_rows, has_kernel_row = np.zeros((len(ids), len(n_p))), kernel.in_file[ids]
             if has_kernel_row.any():
                 kernel_rows[has_kernel_row] = (n_p @ kernel.columns(ids[has_kernel_row])).T
             side_by_side.append(kernel_rows)
@@ -179,9 +179,9 @@ def _coordinates(task: Task, gram: np.ndarray, extension: Extension | None) -> d
     if params.objects is None:
         return coordinates.coordinates(gram, ids, n, params.dimensions, previous)
     if extension is None:
-        membership, factor = np.where(renumbering(ids, n) >= 0, LEARNED, NOTHING).astype(np.int8), None
+        membership, factor = np.where(renumbering(ids, n) >= 0, IN_SUBSET, NO_DATA).astype(np.int8), None
     else:
-        membership, factor = extension.known, extension.factor
+        membership, factor = extension.source, extension.factor
     arrays = coordinates.coordinates(gram, ids, n, params.dimensions, previous, factor, membership)
     arrays |= {"ids": ids.astype(np.int32), "known": membership}
     return arrays if factor is None else arrays | {"factor": factor}

@@ -11,7 +11,7 @@ import numpy as np
 
 from stream_engine.kernel_learning import constant_shift
 from stream_engine.kernel_learning.constraints import Constraints, raw
-from stream_engine.kernel_learning.pair_lists import excess
+from stream_engine.kernel_learning.gram_comparisons import excess
 from stream_engine.refits import CannotRefit, Progress, beta_choice, kernel_refits
 from stream_engine.refits.kernel_refits import KernelEvaluation, Task, TrainingSplit
 from stream_engine.state.artifact import Artifact

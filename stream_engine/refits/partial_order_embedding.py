@@ -20,7 +20,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.data.triplet_columns import net_triplets
-from stream_engine.kernel_learning import auxiliary_kernels, mkpoe, out_of_sample
+from stream_engine.kernel_learning import auxiliary_kernels, factor_extension, mkpoe, out_of_sample
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
 from stream_engine.kernel_learning.constraints import Constraints, raw
 from stream_engine.kernel_learning.out_of_sample import AnchorTriplets
@@ -200,7 +200,7 @@ def _inputs(task: Task, comparisons: Constraints) -> Inputs:
     return Inputs(comparisons, helpers.names, helpers.kernels, None, helpers.report)
 
 
-def _extension(task: Task, inputs: Inputs, beta: float, solution: mkpoe.Embedding) -> out_of_sample.Extension | None:
+def _extension(task: Task, inputs: Inputs, beta: float, solution: mkpoe.Embedding) -> factor_extension.Extension | None:
     """All other objects added to the embedded ones: by the files of kernels or features, or without such by their own
     comparisons; None if they are excluded."""
     params, ids, objects = task.params, task.subset.ids, task.snapshot.objects
@@ -210,19 +210,19 @@ def _extension(task: Task, inputs: Inputs, beta: float, solution: mkpoe.Embeddin
     free, fixed = no_columns, no_columns
     if inputs.names == ["identity"]:
         across = []
-        free = out_of_sample.root(solution.gram, kernel_refits.DIRECTIONS)
+        free = factor_extension.root(solution.gram, kernel_refits.DIRECTIONS)
     elif inputs.features is not None:
         across = [auxiliary_kernels.features_across(params.features, objects, inputs.features.shape[1])]
         fixed = inputs.features @ solution.maps[0].T
     else:
         across = auxiliary_kernels.across(params.kernels, objects, ids)
         if params.combination == "sum":
-            across = [auxiliary_kernels.summed(across, len(ids))]
+            across = [auxiliary_kernels.sum_kernels(across, len(ids))]
         fixed = mkpoe.embed(solution, inputs.kernels)
     rows, has_row = kernel_refits.rows_from_files(across, solution.maps if across else [], len(objects))
     votes = _votes(params, beta / float(inputs.comparisons.weight.sum()))
-    model = out_of_sample.Model(float(np.trace(solution.gram)), free, fixed, rows, has_row, 1.0, "hinge", votes)
-    return out_of_sample.extension(
+    model = factor_extension.Model(float(np.trace(solution.gram)), free, fixed, rows, has_row, 1.0, "hinge", votes)
+    return factor_extension.extension(
         triplet_columns(task.snapshot), ids, model, kernel_refits.DIRECTIONS, params.tolerance
     )
 
@@ -246,7 +246,7 @@ def _artifact(
     inputs: Inputs,
     choice: Choice,
     solution: mkpoe.Embedding,
-    extension: out_of_sample.Extension | None,
+    extension: factor_extension.Extension | None,
     figures: dict[str, Any],
 ) -> Artifact:
     weights = np.stack(solution.weights) if inputs.features is None else solution.weights[0]

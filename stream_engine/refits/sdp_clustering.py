@@ -13,10 +13,12 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from stream_engine.clustering import admm, partition, sdp_by_cvxpy, similarity_of_snapshot, stability
+from stream_engine.clustering import partition, sdp_by_cvxpy, similarity_of_snapshot, stability, warm_start
 from stream_engine.clustering.admm import State
+from stream_engine.clustering.canonical_order import canonical_order
 from stream_engine.clustering.cascade import Solution, solve
-from stream_engine.clustering.similarity_of_snapshot import Factored, SimilarityInput
+from stream_engine.clustering.kernel_factors import KernelFactor
+from stream_engine.clustering.similarity_of_snapshot import SimilarityInput
 from stream_engine.clustering.spur import Choice, spur
 from stream_engine.counts.kernels import KERNEL_LIMIT
 from stream_engine.data.available_memory import TooLarge
@@ -41,7 +43,7 @@ class Task(NamedTuple):
 
     def restricted(self, W):
         """A similarity of all objects, restricted to those that are clustered."""
-        return similarity_of_snapshot.restricted(W, self.ids)
+        return similarity_of_snapshot.restrict(W, self.ids)
 
 
 class Answer(NamedTuple):
@@ -92,11 +94,11 @@ MAX_WARM_OBJECTS = 1000  # objects up to which the solver's state is stored for 
 def _artifact_of_answer(task: Task, previous: Artifact | None, answer: Answer, labels: np.ndarray) -> Artifact:
     """The artifact of a solution."""
     solution, choice, ids = answer.solution, answer.choice, task.ids
-    labels, ari = stability.continued(labels, previous)
+    labels, ari = stability.keep_numbers(labels, previous)
     tried_k = np.array([answer.k]) if choice is None else choice.tried
     criterion = np.array([solution.criterion(answer.k)]) if choice is None else choice.criterion
     converged = np.array([solution.certified]) if choice is None else choice.converged
-    warm_arrays = admm.warm_arrays(answer.states, ids) if len(ids) <= MAX_WARM_OBJECTS else {}
+    warm_arrays = warm_start.warm_arrays(answer.states, ids) if len(ids) <= MAX_WARM_OBJECTS else {}
     arrays = {
         "labels": labels,
         "k": np.array(answer.k),
@@ -258,7 +260,7 @@ def refit(
             task = _task(snapshot, params, seed)
             if not len(task.ids):
                 return _empty_artifact(task)
-            starts = admm.warm_states(previous, params, task.ids)
+            starts = warm_start.warm_states(previous, params, task.ids)
             endable = second_solver.EndableProgress(progress)
             answer = _by_solver(task, _solved(task, starts, endable), endable)
             labels = _labels(task, answer)
@@ -273,13 +275,13 @@ def _task(snapshot: Snapshot, params: Params, seed: int) -> Task:
     """The objects to cluster and their similarity. Raises `CannotRefit` if there are too many, or k is too large."""
     similarity = similarity_of_snapshot.similarity(snapshot, params.similarity)
     ids = similarity_of_snapshot.subset_ids(snapshot, similarity.W, params.min_links, params.objects)
-    W = similarity_of_snapshot.restricted(similarity.W, ids)
-    if isinstance(W, Factored):
+    W = similarity_of_snapshot.restrict(similarity.W, ids)
+    if isinstance(W, KernelFactor):
         raise CannotRefit(
             f"{KIND}: {params.similarity} of {len(ids):,} objects - expected at most {KERNEL_LIMIT:,} - "
             "choose objects (--set objects=500, or --objects FILE), or refit spectral"
         )
-    ids = ids[stability.canonical_order(W)]
+    ids = ids[canonical_order(W)]
     if params.k is not None and len(ids) and params.k > len(ids):
         raise CannotRefit(
             f"{KIND}: got k={params.k}, but only {len(ids)} of {len(snapshot.objects)} objects have comparisons that "

@@ -13,8 +13,10 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from stream_engine.clustering import partition, similarity_of_snapshot, stability
-from stream_engine.clustering.similarity_of_snapshot import Factored, SimilarityInput
+from stream_engine.clustering import kernel_factors, partition, similarity_of_snapshot, stability
+from stream_engine.clustering.canonical_order import canonical_order
+from stream_engine.clustering.kernel_factors import KernelFactor
+from stream_engine.clustering.similarity_of_snapshot import SimilarityInput
 from stream_engine.counts.spectral import top_eigenpairs
 from stream_engine.exports import Content
 from stream_engine.exports.array_types import OBJECT, array, figure, number
@@ -120,10 +122,10 @@ def refit(
             ids = similarity_of_snapshot.subset_ids(snapshot, similarity.W, params.min_links, params.objects)
         except similarity_of_snapshot.NoCounts as error:
             raise CannotRefit(f"{KIND}: {error}") from error
-        W = similarity_of_snapshot.restricted(similarity.W, ids)
-        if not isinstance(W, Factored):
-            order = stability.canonical_order(W)
-            ids, W = ids[order], similarity_of_snapshot.restricted(W, order)
+        W = similarity_of_snapshot.restrict(similarity.W, ids)
+        if not isinstance(W, KernelFactor):
+            order = canonical_order(W)
+            ids, W = ids[order], similarity_of_snapshot.restrict(W, order)
         if len(ids):
             clusters = _clusters(snapshot, params, similarity, ids)
             labels[ids], objective = _clustered(W, clusters.k, seed, params.refine, progress)
@@ -131,7 +133,7 @@ def refit(
         if params.rest == "nearest":
             labels = stability.with_nearest_cluster(labels, similarity.W)
         progress(3, 3)
-    labels, ari = stability.continued(labels, previous)
+    labels, ari = stability.keep_numbers(labels, previous)
     arrays = {
         "labels": labels,
         "k": np.array(clusters.k),
@@ -156,12 +158,12 @@ def _clustered(W, k: int, seed: int, refine: bool, progress: Progress) -> tuple[
     axes."""
     # Subtracting lambda_min from the diagonal (Kleindessner & von Luxburg 2017, sec. 2.1) lowers the objective of every
     # partition into k clusters by k lambda_min, so the shift has no effect and is omitted.
-    if isinstance(W, Factored):
-        return similarity_of_snapshot.clustered(W, k, seed, refine, progress)
+    if isinstance(W, KernelFactor):
+        return kernel_factors.kernel_k_means(W, k, seed, refine, progress)
     progress(1, 3, k=k)
     labels = partition.spectral_partition(W, k, seed)
     progress(2, 3, k=k)
-    labels = partition.refined(W, labels) if refine else labels
+    labels = partition.refine(W, labels) if refine else labels
     return labels, partition.value(W, labels)
 
 
@@ -187,7 +189,7 @@ def _clusters(snapshot: Snapshot, params: Params, similarity: SimilarityInput, i
     edge = float(LAMBDA_FACTOR * np.sqrt(base.comparisons * np.log(max(n, 2)) / n))
     if n < 2:
         return Clusters(1, edge, np.empty(0))
-    values = top_eigenpairs(similarity_of_snapshot.restricted(base.W, ids), min(n - 1, MAX_CLUSTERS - 1), tol=1e-4)[0]
+    values = top_eigenpairs(similarity_of_snapshot.restrict(base.W, ids), min(n - 1, MAX_CLUSTERS - 1), tol=1e-4)[0]
     above = int((values > edge).sum())
     gaps = values[:above] - np.append(values[1:], edge)[:above]
     return Clusters(1 + (int(np.argmax(gaps)) + 1 if above else 0), edge, values)

@@ -1,13 +1,4 @@
-"""Dead letters: rejected events are written to their folder before their neighbours are learned.
-
-A full disk applies backpressure: dead letters wait, and the stream waits with them. When the folder exceeds its
-limit, the oldest segments are removed. A snapshot records the decision and the count; the removal happens once that
-snapshot is durable, in this process or the next one, so the count is always exact.
-
-If most events of an input are rejected, the options are probably wrong, and the run ends and keeps nothing. That holds
-only until a snapshot has counted events of the input. From then on, a burst of rejected events is a burst of dead
-letters, with a log line and a metric: a run that ended there would meet the same events at each start.
-"""
+"""Dead letters: rejected events are written to their folder before their neighbours are learned."""
 
 import os
 import time
@@ -25,25 +16,22 @@ from connectors.files.dead_letters import (
     DeadLetterFile,
     StoredLine,
     letters_before,
-    segment_name,
-    segment_of,
-    segments_in,
 )
 from connectors.files.readers import LineNumbers, place
 from connectors.files.readers import partition_of as partition_of_file
 from connectors.kafka.client import parse_address, partition_of
-from stream_engine.data.logs import RateLimit
+from stream_engine.data.rate_limit import RateLimit
 from stream_engine.input.decoding import Block
 from stream_engine.input.record_units import unit_of
 from stream_engine.input.settings import Settings
 from stream_engine.service.context import Context, RunFailed
+from stream_engine.service.dead_letter_limit import limit_folder, remove_segments
 from stream_engine.service.source_health import POLL_SECONDS, SourceHealth
 from stream_engine.state.engine import Engine
 
-ENCODING = "--encoding"  # named by the message about a row in another encoding
-ENOUGH = 100  # events of an input from which on the rejected share indicates a wrong format
-WHAT = "dead letters"  # what a stream that cannot write them waits for
-_PIECE = 8 << 20
+ENCODING = "--encoding"  # in the message about a row in another encoding
+MIN_EVENTS = 100  # of an input, from which the rejected share indicates a wrong format
+WAITING_FOR = "dead letters"  # the name of the wait for a disk that does not take them
 
 
 def letters_of(
@@ -51,9 +39,9 @@ def letters_of(
 ) -> Iterator[StoredLine]:
     """The dead letters of a state; `sinks` are the sinks recorded in its snapshot. Dead letters that `dead-letters
     replay` of version 0.1.0 has counted are excluded."""
-    replayed = sinks.get("replayed", {})
+    n_replayed = sinks.get("replayed", {})
     for line in letters_before(folder, sinks.get("file", 0), disk):
-        if line.letter is None or line.at >= replayed.get(line.letter.reason, 0):
+        if line.letter is None or line.at >= n_replayed.get(line.letter.reason, 0):
             yield line
 
 
@@ -62,33 +50,33 @@ def folder_of(settings: Settings, directory: Path) -> Path:
     return Path(settings.dead_letters) if settings.dead_letters else directory / "dead_letters"
 
 
-def opened_file(settings: Settings, directory: Path, stored: Mapping[str, Any]) -> DeadLetterFile:
-    """The folder of dead letters, opened at the position in `stored`, the sinks of the snapshot."""
+def open_file(settings: Settings, directory: Path, sinks: Mapping[str, Any]) -> DeadLetterFile:
+    """The folder of dead letters, opened at the position in `sinks`, the sinks of the snapshot."""
     keep = settings.dead_letters_keep_bytes
     size = min(SEGMENT_BYTES, keep // 4) if keep else SEGMENT_BYTES  # whole segments are removed
-    return DeadLetterFile(folder_of(settings, directory), stored.get("file", 0), segment_bytes=size)
+    return DeadLetterFile(folder_of(settings, directory), sinks.get("file", 0), segment_bytes=size)
 
 
 def _commonest(letters: list[DeadLetter]) -> DeadLetter:
-    """The first of those with the commonest message."""
-    ((message, _),) = Counter(each.message for each in letters).most_common(1)
-    return next(each for each in letters if each.message == message)
+    """The first dead letter with the commonest message."""
+    ((message, _),) = Counter(letter.message for letter in letters).most_common(1)
+    return next(letter for letter in letters if letter.message == message)
 
 
 class RecentEvents:
-    """How many of the newest events of an input were rejected: of the last `ENOUGH`, and those that came with them."""
+    """The share of rejected events among the newest of an input: the last `MIN_EVENTS`, and those of the same block."""
 
     def __init__(self) -> None:
-        self._refused = self._seen = 0.0
+        self._n_rejected = self._n_seen = 0.0
 
-    def add(self, refused: int, accepted: int) -> None:
+    def add(self, rejected: int, accepted: int) -> None:
         """Add the events of a block."""
-        if self._seen > ENOUGH:
-            self._refused, self._seen = self._refused * ENOUGH / self._seen, float(ENOUGH)
-        self._refused, self._seen = self._refused + refused, self._seen + refused + accepted
+        if self._n_seen > MIN_EVENTS:
+            self._n_rejected, self._n_seen = self._n_rejected * MIN_EVENTS / self._n_seen, float(MIN_EVENTS)
+        self._n_rejected, self._n_seen = self._n_rejected + rejected, self._n_seen + rejected + accepted
 
     def share(self) -> float:
-        """The share of rejected ones; 0 as long as there are fewer than `ENOUGH`.
+        """The share of rejected ones; 0 as long as there are fewer than `MIN_EVENTS`.
 
         >>> recent = RecentEvents()
         >>> for refused, accepted in ((50, 0), (100, 850), (300, 0)):
@@ -98,12 +86,12 @@ class RecentEvents:
         0.15
         0.787
         """
-        return self._refused / self._seen if self._seen >= ENOUGH else 0.0
+        return self._n_rejected / self._n_seen if self._n_seen >= MIN_EVENTS else 0.0
 
 
 def proven_inputs(settings: Settings, engine: Engine) -> Callable[[str], bool]:
-    """Whether a state has counted events of an input, when a run resumes it. If it knows every source of the run, this
-    includes files that have come since."""
+    """A function: whether a state has counted events of an input when a run resumes it. If the state has read every
+    source of the run, new files of them count too."""
     names = set(engine.positions) if engine.counters["events"] else set[str]()
     if not names:
         return lambda where: False
@@ -124,6 +112,13 @@ def _is_known(uri: str, names: Collection[str]) -> bool:
     return any(name.startswith(stem) for name in names)
 
 
+# A full disk applies backpressure: dead letters wait, and the stream waits with them. When the folder exceeds its
+# limit, the oldest segments are removed. A snapshot records the decision and the count; the removal happens once that
+# snapshot is durable, in this process or the next one, so the count is always exact.
+#
+# If most events of an input are rejected, the options are probably wrong, and the run ends and keeps nothing. That
+# holds only until a snapshot has counted events of the input. From then on, a burst of rejected events is a burst of
+# dead letters, with a log line and a metric: a run that ended there would meet the same events at each start.
 class DeadLetters:
     """The folder of one run's dead letters, and the number of rejected events of each input. `keep_bytes` limits the
     folder (0: no limit). `proven`: whether the state has counted events of an input."""
@@ -144,13 +139,13 @@ class DeadLetters:
         self._keep_bytes = keep_bytes
         self._file, self.max_ratio = file, max_reject_ratio
         self._health, self._requests, self._log = health, context.requests, context.log
-        self._refused: dict[str, int] = {}  # input -> events rejected in this run
-        self._seen: dict[str, int] = {}  # input -> events seen in this run
-        self._proven_before, self._proven = proven, set[str]()
+        self._n_rejected: dict[str, int] = {}  # input -> events rejected in this run
+        self._n_seen: dict[str, int] = {}  # input -> events seen in this run
+        self._is_proven_at_start, self._proven = proven, set[str]()
         self._recent: dict[str, RecentEvents] = {}
         self._metrics = context.metrics
         self._limit = RateLimit()
-        self._logged: set[str] = set()  # inputs whose first rejected event was logged
+        self._logged_inputs: set[str] = set()  # inputs whose first rejected event was logged
 
     def keep(self, block: Block, last_snapshot: int) -> None:
         """Write a block's dead letters. Raises `RunFailed` if too many events of an input were rejected."""
@@ -160,72 +155,77 @@ class DeadLetters:
             self._append(letters)
             not_utf8 = [letter for letter in letters if ENCODING in letter.message]
             if not_utf8 and not self.not_utf8:
-                at = place(not_utf8[0].partition, not_utf8[0].offset, self._lines)
-                self._log.warning(f"{at}: {not_utf8[0].message}; rows in another encoding are not read")
+                location = place(not_utf8[0].partition, not_utf8[0].offset, self._lines)
+                self._log.warning(f"{location}: {not_utf8[0].message}; rows in another encoding are not read")
             self.not_utf8 += len(not_utf8)
         record = block.records[0]
-        where = unit_of(record).input_of(record.partition)
-        if commonest and where not in self._logged:
-            self._logged.add(where)
-            at = place(commonest.partition, commonest.offset, self._lines)
-            self.first = self.first or f"{at}: {commonest.message}"
+        input_name = unit_of(record).input_of(record.partition)
+        if commonest and input_name not in self._logged_inputs:
+            self._logged_inputs.add(input_name)
+            location = place(commonest.partition, commonest.offset, self._lines)
+            self.first = self.first or f"{location}: {commonest.message}"
             self._log.warning(
                 "event rejected and stored as a dead letter (logged once per input)",
-                at=at,
+                at=location,
                 reason=commonest.reason,
                 message=commonest.message,
             )
-        refused = self._refused[where] = self._refused.get(where, 0) + len(letters)
-        events = self._seen[where] = self._seen.get(where, 0) + len(letters) + sum(block.decoded.events.values())
-        if events >= ENOUGH and refused > self.max_ratio * events and not self._is_proven(where):
+        n_rejected = self._n_rejected[input_name] = self._n_rejected.get(input_name, 0) + len(letters)
+        events = self._n_seen[input_name] = (
+            self._n_seen.get(input_name, 0) + len(letters) + sum(block.decoded.events.values())
+        )
+        if events >= MIN_EVENTS and n_rejected > self.max_ratio * events and not self._is_proven(input_name):
+            message = commonest.message if commonest else ""
             raise RunFailed(
-                f"{where}: {refused} of {events} events were rejected ({commonest.message if commonest else ''}), more "
+                f"{input_name}: {n_rejected} of {events} events were rejected ({message}), more "
                 f"than --max-reject-ratio {self.max_ratio:g}: another format? Nothing after snapshot {last_snapshot} "
                 "is kept; correct --type, --columns, --where, --encoding or --format (stream-engine preview shows what "
                 "is read) and run again"
             )
-        self._note_share(where, letters, sum(block.decoded.events.values()))
+        self._note_share(input_name, letters, sum(block.decoded.events.values()))
 
     def _is_proven(self, where: str) -> bool:
-        return where in self._proven or self._proven_before(where)
+        return where in self._proven or self._is_proven_at_start(where)
 
-    def _note_share(self, where: str, letters: list[DeadLetter], accepted: int) -> None:
-        """Say when most of the newest events of an input are rejected, and when they are accepted again."""
-        recent = self._recent.setdefault(where, RecentEvents())
-        many_before = recent.share() > self.max_ratio
-        recent.add(len(letters), accepted)
+    def _note_share(self, input_name: str, letters: list[DeadLetter], n_accepted: int) -> None:
+        """Log when most of the newest events of an input are rejected, and when they are accepted again."""
+        recent = self._recent.setdefault(input_name, RecentEvents())
+        exceeded = recent.share() > self.max_ratio
+        recent.add(len(letters), n_accepted)
         exceeds = recent.share() > self.max_ratio
-        self._metrics.rejected_share.set(max(each.share() for each in self._recent.values()))
-        if exceeds and not many_before and self._limit.due(f"share {where}"):
+        self._metrics.rejected_share.set(max(recent_events.share() for recent_events in self._recent.values()))
+        if exceeds and not exceeded and self._limit.due(f"share {input_name}"):
             reason, n = Counter(letter.reason for letter in letters).most_common(1)[0]
             self._log.error(
                 "most of the newest events are rejected; they are dead letters, and the run continues",
-                input=where,
+                input=input_name,
                 share=round(recent.share(), 3),
                 reason=reason,
                 n=n,
                 message=next(letter.message for letter in letters if letter.reason == reason),
                 next="stream-engine dead-letters list",
             )
-        elif many_before and not exceeds:
-            self._log.info("the newest events are accepted again", input=where, share=round(recent.share(), 3))
+        elif exceeded and not exceeds:
+            self._log.info("the newest events are accepted again", input=input_name, share=round(recent.share(), 3))
 
     def check_something_was_right(self, last_snapshot: int) -> None:
         """Called at the end of an input. Raises `RunFailed` if all events were rejected, however few there were."""
-        inputs = [where for where in self._seen if not self._is_proven(where)]
-        refused, events = (sum(counts[where] for where in inputs) for counts in (self._refused, self._seen))
-        if refused and refused == events and self.max_ratio < 1:
+        inputs = [input_name for input_name in self._n_seen if not self._is_proven(input_name)]
+        n_rejected, events = (
+            sum(counts[input_name] for input_name in inputs) for counts in (self._n_rejected, self._n_seen)
+        )
+        if n_rejected and n_rejected == events and self.max_ratio < 1:
             advice = "; use another --state for files that need other options; `stream-engine "
             advice += "merge` adds the two states"
             raise RunFailed(
-                f"all {refused:,} events were rejected (first: {self.first}). Nothing after snapshot "
+                f"all {n_rejected:,} events were rejected (first: {self.first}). Nothing after snapshot "
                 f"{last_snapshot} is kept; correct --type, --columns or --format (stream-engine preview shows what is "
                 f"read) and run again{advice if last_snapshot else ''}"
             )
 
     def _append(self, letters: list[DeadLetter]) -> None:
         """Write dead letters; wait until the disk accepts them, or until a stop is requested."""
-        patience, began = 0.0, time.monotonic()
+        patience, since = 0.0, time.monotonic()
         while True:
             try:
                 self._file.append(letters)
@@ -240,35 +240,39 @@ class DeadLetters:
                 next_attempt = time.monotonic() + patience
                 while not self._requests.stop and time.monotonic() < next_attempt:
                     time.sleep(POLL_SECONDS)
-                    self._health.held_up(WHAT, began)
-        self._health.goes_on(WHAT)
+                    self._health.held_up(WAITING_FOR, since)
+        self._health.goes_on(WAITING_FOR)
 
-    def flush(self, executor: Executor, remembered: MutableMapping[str, Any], counts: MutableMapping[str, int]) -> None:
-        """Make all dead letters durable. Writes to `remembered` the position that the snapshot must hold, and to
+    def flush(self, executor: Executor, sinks: MutableMapping[str, Any], counts: MutableMapping[str, int]) -> None:
+        """Make all dead letters durable. Writes to `sinks` the position that the snapshot must hold, and to
         `counts` the number of dead letters to remove once it is published. Raises `SinkUnavailable`, `OSError`."""
-        flushed = executor.submit(self._flush, remembered, counts)
-        self._health.wait_for(WHAT, flushed)
-        flushed.result()
+        flushing = executor.submit(self._flush, sinks, counts)
+        self._health.wait_for(WAITING_FOR, flushing)
+        flushing.result()
 
-    def _flush(self, remembered: MutableMapping[str, Any], counts: MutableMapping[str, int]) -> None:
-        """The same; then choose the oldest segments for removal, never the one that is being written."""
-        remembered["file"] = self._file.flush()
-        removed, _ = limit_folder(self._file, self._keep_bytes, remembered, counts)
-        if removed and self._limit.due(WHAT):
+    def _flush(self, sinks: MutableMapping[str, Any], counts: MutableMapping[str, int]) -> None:
+        """`flush`, in its thread; then choose the oldest segments for removal, never the one that is being written."""
+        sinks["file"] = self._file.flush()
+        removed_letters, _ = limit_folder(self._file, self._keep_bytes, sinks, counts)
+        if removed_letters and self._limit.due(WAITING_FOR):
             self._log.warning(
                 "dead letters exceed dead_letters_keep_bytes; snapshots remove the oldest",
-                first_segment=next(iter(removed)),
-                letters=sum(removed.values()),
+                first_segment=next(iter(removed_letters)),
+                letters=sum(removed_letters.values()),
                 removed_in_total=counts["removed"],
             )
 
-    def published(self, remembered: Mapping[str, Any]) -> None:
+    def after_publishing(self, sinks: Mapping[str, Any]) -> None:
         """Remove what a snapshot counts as removed, now that it is durable, and trust the inputs that it has counted.
         Never fails."""
-        right = (where for where, n in self._seen.items() if n >= ENOUGH and self._refused[where] <= self.max_ratio * n)
+        right = (
+            where
+            for where, n in self._n_seen.items()
+            if n >= MIN_EVENTS and self._n_rejected[where] <= self.max_ratio * n
+        )
         self._proven.update(right)
         try:
-            remove_segments(self._file, remembered)
+            remove_segments(self._file, sinks)
         except OSError as error:  # tried again after the next one
             self._log.warning("could not remove dead letters above the limit", problem=str(error))
 
@@ -282,37 +286,8 @@ class DeadLetters:
             return
         counts = engine.counters["dead_letters"]
         n_stored = sum(1 for _ in letters_of(engine.sinks, file.directory, file.disk))
-        refused = sum(engine.counters["rejected"].values())
-        n = max(1, refused - n_stored - counts.get("removed", 0) - counts.get("lost", 0))
+        n_rejected = sum(engine.counters["rejected"].values())
+        n = max(1, n_rejected - n_stored - counts.get("removed", 0) - counts.get("lost", 0))
         counts["lost"] = counts.get("lost", 0) + n
         engine.note("dead letters lost", letters=n, problem=file.lost)
         self._log.error("dead letters are missing; continuing without them", letters=n, problem=file.lost)
-
-
-def limit_folder(
-    file: DeadLetterFile, keep_bytes: int, remembered: MutableMapping[str, Any], counts: MutableMapping[str, int]
-) -> tuple[dict[str, int], int]:
-    """Record in `remembered` which segments exceed the limit: their files, the number of their dead letters, and the
-    bytes that remain. The decision is the same before and after a crash. Raises `OSError`."""
-    disk, folder, first = file.disk, segment_of(remembered.get("file", 0)), remembered.get("removed_before", 1)
-    paths = {n: os.path.join(file.directory, segment_name(n)) for n in segments_in(file.directory, disk) if n >= first}
-    sizes = {segment: disk.size(path) for segment, path in paths.items()}
-    total, removed = sum(sizes.values()), {}
-    for segment, size in sizes.items():
-        if not keep_bytes or total <= keep_bytes or segment >= folder:
-            break
-        total -= size
-        letters = sum(disk.read(paths[segment], at, _PIECE).count(b"\n") for at in range(0, size, _PIECE))
-        removed[paths[segment]] = letters
-        remembered["removed_before"] = segment + 1
-        counts["removed"] = counts.get("removed", 0) + letters
-        counts["removed_bytes"] = counts.get("removed_bytes", 0) + size
-    return removed, total
-
-
-def remove_segments(file: DeadLetterFile, remembered: Mapping[str, Any]) -> None:
-    """Remove the segments that a durable snapshot counts as removed, if they still exist. Raises `OSError`."""
-    before = remembered.get("removed_before", 1)
-    for segment in segments_in(file.directory, file.disk) if before > 1 else []:
-        if segment < before:
-            file.disk.remove(os.path.join(file.directory, segment_name(segment)))

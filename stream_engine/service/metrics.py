@@ -1,8 +1,4 @@
-"""All Prometheus instruments. Labels are closed sets, never object names or participants.
-
-Counters follow the engine's exact counters: `follow` adds what the state gained since the last call, so a scrape and
-summary.json agree except for what happened before this process started.
-"""
+"""All Prometheus instruments. Labels are closed sets, never object names or participants."""
 
 import os
 import platform
@@ -29,15 +25,15 @@ from stream_engine.order.partial_order import VERDICTS
 DEEDS = ("seek", "offsets lost", "reshard", "dead letters lost", "forget")
 _SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1800)
 
-OTHER = "other"  # no partition is called so: they are absolute paths, topic/number, or a scheme's own
+OTHER_PARTITIONS = "other"  # not the name of a partition: these are absolute paths, topic/number, or of a scheme
 
 
 class PartitionLabels:
-    """The label of each partition: its name for the first `most` of them, `OTHER` for the rest. It never changes within
-    a process, so counters only increase."""
+    """The label of each partition: its name for the first `most` of them, `OTHER_PARTITIONS` for the rest. It never
+    changes within a process, so counters only increase."""
 
-    def __init__(self, most: int):
-        self._most = most
+    def __init__(self, max_partitions: int):
+        self._max_partitions = max_partitions
         self._labels: dict[str, str] = {}
 
     def of(self, partition: str) -> str:
@@ -49,24 +45,28 @@ class PartitionLabels:
         """
         label = self._labels.get(partition)
         if label is None:
-            label = self._labels[partition] = partition if len(self._labels) < self._most else OTHER
+            label = self._labels[partition] = (
+                partition if len(self._labels) < self._max_partitions else OTHER_PARTITIONS
+            )
         return label
 
 
 class PartitionGauge:
-    """A gauge by partition; `together` (sum or max) combines the values of partitions without a series of their own."""
+    """A gauge by partition; `combine` (sum or max) combines the values of partitions without a series of their own."""
 
-    def __init__(self, gauge: Gauge, labels: PartitionLabels, together: Callable[[Iterable[float]], float]):
-        self._gauge, self._labels, self._together = gauge, labels, together
-        self._others: dict[str, float] = {}
+    def __init__(self, gauge: Gauge, labels: PartitionLabels, combine: Callable[[Iterable[float]], float]):
+        self._gauge, self._labels, self._combine = gauge, labels, combine
+        self._other_values: dict[str, float] = {}
 
     def set(self, partition: str, value: float) -> None:
         """Set the value of a partition."""
         label = self._labels.of(partition)
-        if label == OTHER:
-            if not self._others:  # put together when it is asked for
-                self._gauge.labels(OTHER).set_function(lambda: self._together(list(self._others.values())))
-            self._others[partition] = value
+        if label == OTHER_PARTITIONS:
+            if not self._other_values:  # put together when it is asked for
+                self._gauge.labels(OTHER_PARTITIONS).set_function(
+                    lambda: self._combine(list(self._other_values.values()))
+                )
+            self._other_values[partition] = value
         else:
             self._gauge.labels(label).set(value)
 
@@ -83,8 +83,8 @@ class _Instruments:
     def gauge(self, name: str, text: str, *labels: str) -> Gauge:
         return Gauge(f"stream_engine_{name}", text, labels, registry=self.registry)
 
-    def by_partition(self, name: str, text: str, together: Callable[[Iterable[float]], float]) -> PartitionGauge:
-        return PartitionGauge(self.gauge(name, text, "partition"), self.partitions, together)
+    def by_partition(self, name: str, text: str, combine: Callable[[Iterable[float]], float]) -> PartitionGauge:
+        return PartitionGauge(self.gauge(name, text, "partition"), self.partitions, combine)
 
     def seconds(self, name: str, text: str, *labels: str) -> Histogram:
         return Histogram(f"stream_engine_{name}", text, labels, buckets=_SECONDS, registry=self.registry)
@@ -107,8 +107,8 @@ class Metrics:
         self._make_snapshots(make)
         self._make_refits(make)
         self._make_process(make)
-        self.restored: Mapping[str, int] = {}  # events, comparisons and rejected of the state that this run began with
-        self._exported: dict[tuple, float] = {}
+        self.at_start: Mapping[str, int] = {}  # events, comparisons and rejected of the state that this run began with
+        self._last_values: dict[tuple, float] = {}
         self._begin_at_zero()
 
     def _make_input(self, make: _Instruments) -> None:
@@ -221,24 +221,27 @@ class Metrics:
             self.refit_failures.labels(kind)
 
     def follow(self, counters: Mapping[str, Any]) -> None:
-        """Add what the engine's counters gained since the last call."""
-        for kind, n in counters["kinds"].items():
-            self._gain(self.events.labels(kind), ("kinds", kind), n)
-        for kind in ("triplets", "quadruplets"):
-            self._gain(self.comparisons.labels(kind.removesuffix("s")), (kind,), counters[kind])
-        for reason, n in counters["rejected"].items():
-            self._gain(self.rejected.labels(reason), ("rejected", reason), n)
-        for verdict, n in counters["guard"].items():
-            self._gain(self.guard.labels(verdict), ("guard", verdict), n)
-        for partition, n in counters["lost"].items():
-            self._gain(self.lost.labels(self.partitions.of(partition)), ("lost", partition), n)
-        for did, n in Tally(deed["did"] for deed in counters["history"]).items():
-            self._gain(self.history.labels(did), ("history", did), n)
-        for what, instrument in (("lost", self.letters_lost), ("removed", self.letters_removed)):
-            self._gain(instrument, ("dead_letters", what), counters["dead_letters"].get(what, 0))
-        self._gain(self.empty, ("empty",), counters["empty"])
+        """Add what the engine's exact counters gained since the last call.
 
-    def refit_told(self, kind: str, figures: Mapping[str, Any]) -> None:
+        So a scrape and summary.json agree except for what happened before this process started.
+        """
+        for kind, n in counters["kinds"].items():
+            self._add_increase(self.events.labels(kind), ("kinds", kind), n)
+        for kind in ("triplets", "quadruplets"):
+            self._add_increase(self.comparisons.labels(kind.removesuffix("s")), (kind,), counters[kind])
+        for reason, n in counters["rejected"].items():
+            self._add_increase(self.rejected.labels(reason), ("rejected", reason), n)
+        for verdict, n in counters["guard"].items():
+            self._add_increase(self.guard.labels(verdict), ("guard", verdict), n)
+        for partition, n in counters["lost"].items():
+            self._add_increase(self.lost.labels(self.partitions.of(partition)), ("lost", partition), n)
+        for did, n in Tally(action["did"] for action in counters["history"]).items():
+            self._add_increase(self.history.labels(did), ("history", did), n)
+        for state, instrument in (("lost", self.letters_lost), ("removed", self.letters_removed)):
+            self._add_increase(instrument, ("dead_letters", state), counters["dead_letters"].get(state, 0))
+        self._add_increase(self.empty, ("empty",), counters["empty"])
+
+    def set_refit_progress(self, kind: str, figures: Mapping[str, Any]) -> None:
         """Publish what a running refit last reported: its progress, and its own figures (our refits define their
         names)."""
         self.refit_progress.labels(kind).set(figures.get("done", 0) / max(1, figures.get("total", 1)))
@@ -253,9 +256,9 @@ class Metrics:
         """
         probe = Metrics()
         probe.follow({**counters, "lost": {}, "history": []})
-        self._exported = probe._exported
-        self.restored = {name: counters[name] for name in ("events", "comparisons")}
-        self.restored |= {"rejected": sum(counters["rejected"].values())}
+        self._last_values = probe._last_values
+        self.at_start = {name: counters[name] for name in ("events", "comparisons")}
+        self.at_start |= {"rejected": sum(counters["rejected"].values())}
         self.follow(counters)
 
     def start_at(self, sequence: int, file: os.stat_result) -> None:
@@ -264,8 +267,8 @@ class Metrics:
         self.snapshot_time.set(file.st_mtime)
         self.snapshot_bytes.set(file.st_size)
 
-    def _gain(self, instrument: Counter, key: tuple, value: float) -> None:
-        gained = value - self._exported.get(key, 0)
-        if gained:
-            instrument.inc(gained)
-            self._exported[key] = value
+    def _add_increase(self, instrument: Counter, key: tuple, value: float) -> None:
+        increase = value - self._last_values.get(key, 0)
+        if increase:
+            instrument.inc(increase)
+            self._last_values[key] = value

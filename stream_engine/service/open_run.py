@@ -1,9 +1,5 @@
-"""Opening a run: take the state directory, restore its newest intact snapshot, and open input, learning and publishing.
-
-An `ExitStack` closes everything in reverse order, however the run ends.
-
-`InputStage` is the input of a run: its sources, and the stage that decodes their records ahead of the main loop.
-"""
+"""Opening a run: lock the state directory, restore its newest intact snapshot, and open input, learning and
+publishing."""
 
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -19,15 +15,17 @@ from stream_engine.input.in_flight import InFlight
 from stream_engine.input.layout_inference import PreparedSettings
 from stream_engine.input.settings import Settings
 from stream_engine.input.sources import event_options, source
-from stream_engine.service.context import Context, HttpContext, PublishedState
+from stream_engine.service.context import Context, HttpContext
 from stream_engine.service.dead_letters import folder_of
-from stream_engine.service.learning import DecodeStage, Learning, cpus, open_learning
-from stream_engine.service.memory import raised_limit
+from stream_engine.service.descriptors import raised_limit
+from stream_engine.service.learning import Learning, open_learning
 from stream_engine.service.partition_share import partition_numbers
 from stream_engine.service.prediction_monitor import PredictionMonitor
+from stream_engine.service.published_state import PublishedState
 from stream_engine.service.publishing import Publisher, open_publishing
-from stream_engine.service.resumed import restored, resumed
+from stream_engine.service.resumed import restore_engine, resume
 from stream_engine.service.source_health import SourceHealth
+from stream_engine.service.stages import DecodeStage, cpus
 from stream_engine.service.systemd import ServiceManager
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
@@ -41,7 +39,7 @@ class InputStage:
 
     sources: list[Source]
     ingest: RecordDecoder
-    ahead: DecodeStage
+    decoding: DecodeStage
     following: bool
 
 
@@ -55,16 +53,16 @@ def open_reading(
     """Open the sources at the positions of the state, and the decoding thread; `stack` closes them."""
     sources = []
     for uri in settings.source:
-        opened = source(settings, uri, positions)
-        stack.callback(opened.close)
-        health.add(uri, opened)
-        sources.append(opened)
+        opened_source = source(settings, uri, positions)
+        stack.callback(opened_source.close)
+        health.add(uri, opened_source)
+        sources.append(opened_source)
     ingest = RecordDecoder(event_options(settings), settings.input.format, in_flight)
     # one by one until it is known which record crashes the process
-    ahead = DecodeStage(ingest.blocks, beside=cpus() > 1 and not in_flight.suspected)
-    stack.callback(ahead.close)
+    decoding = DecodeStage(ingest.blocks, in_thread=cpus() > 1 and not in_flight.suspects_of_crash)
+    stack.callback(decoding.close)
     following = settings.follow or any(split_uri(uri)[0] == "kafka" for uri in settings.source)
-    return InputStage(sources, ingest, ahead, following)
+    return InputStage(sources, ingest, decoding, following)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +85,10 @@ def open_run(
     context: Context,
     stack: ExitStack,
     start_over: bool = False,
-    inferred: PreparedSettings | None = None,
+    prepared: PreparedSettings | None = None,
 ) -> OpenRun:
     """Open everything at the positions of the newest intact snapshot, or with `start_over` at the beginning, with all
-    published files removed; `stack` closes it. `inferred` is how the input is read without options.
+    published files removed; `stack` closes it. `prepared` is how the input is read without options.
 
     Raises `BadSettings`, `RunFailed`, `StateInUse`, `connectors.UnusableSource`, …
     """
@@ -102,21 +100,21 @@ def open_run(
     available_memory.give(available_memory.limit_in_bytes(settings.memory_gb))
     stack.callback(available_memory.give, None)
     store = _store(settings, directory, context)
-    engine, newest, settings = resumed(settings, store, stack, log, start_over, inferred)
+    engine, newest, settings = resume(settings, store, stack, log, start_over, prepared)
     metrics.loop_ticked.set_function(lambda: context.heartbeat.time)
     health = SourceHealth(engine, context)
     in_flight = _in_flight(settings, directory, engine, context, stack)
-    monitor, published = _monitored(settings, store, newest, engine, context, stack)
+    monitor, published_state = _open_monitor(settings, store, newest, engine, context, stack)
     learning = open_learning(settings, directory, engine, monitor, in_flight, health, context, stack)
     reading = open_reading(settings, engine.positions, in_flight, health, stack)
-    publishing = open_publishing(settings, store, published, learning, reading.sources, health, context, stack)
+    publishing = open_publishing(settings, store, published_state, learning, reading.sources, health, context, stack)
     learning.start(settings)
-    metrics.expect(partition_numbers(settings, engine.positions), settings.refits.wanted)
+    metrics.expect(partition_numbers(settings, engine.positions), settings.refits.all_kinds)
     memory = publishing.memory
-    served = HttpContext(
+    http_context = HttpContext(
         directory=directory,
         metrics=metrics,
-        published=lambda: published.newest,
+        published=lambda: published_state.newest,
         ready=health.not_ready,
         progressive=lambda: monitor.figures,
         heartbeat=context.heartbeat,
@@ -130,7 +128,7 @@ def open_run(
     if settings.listen is not None:
         from stream_engine.service.http.routes import serve_run  # a web framework only where something is served
 
-        listener = serve_run(served, settings.listen, settings.http, log, stack)
+        listener = serve_run(http_context, settings.listen, settings.http, log, stack)
         context.requests.reloads.append(listener.renew_certificate)
     keep_bytes = settings.dead_letters_keep_bytes or "all"
     log.info("dead letters", folder=str(folder_of(settings, directory)), keep_bytes=keep_bytes)
@@ -155,12 +153,12 @@ def _in_flight(settings: Settings, directory: Path, engine: Engine, context: Con
     stack.callback(in_flight.close)
     if in_flight.died_at:
         context.log.warning("the previous process crashed while processing records", at=in_flight.died_at)
-    if in_flight.suspected:
-        restored(settings, None).learn_many([Triplet("a", "b", "c"), Quadruplet(("a", "b"), ("c", "d"))])
+    if in_flight.suspects_of_crash:
+        restore_engine(settings, None).learn_many([Triplet("a", "b", "c"), Quadruplet(("a", "b"), ("c", "d"))])
     return in_flight
 
 
-def _monitored(
+def _open_monitor(
     settings: Settings, store: Store, newest: Snapshot | None, engine: Engine, context: Context, stack: ExitStack
 ) -> tuple[PredictionMonitor, PublishedState]:
     """The predictors, and the state that is served, both at the newest snapshot."""
@@ -173,12 +171,12 @@ def _monitored(
             online.resume(artifact)
     monitor = PredictionMonitor(settings.drift, context.metrics, context.log, online, settings.features)
     stack.callback(monitor.close)
-    published = PublishedState(store, monitor, context.metrics, context.log)
+    published_state = PublishedState(store, monitor, context.metrics, context.log)
     if newest:
         context.metrics.start_from(engine.counters)
         context.metrics.start_at(newest.sequence, store.snapshot_path(newest.sequence).stat())
         context.metrics.objects.set(len(engine.objects))
         context.metrics.labels.set(len(engine.labels))
         monitor.serve(newest)
-        published.set_newest(newest)
-    return monitor, published
+        published_state.set_newest(newest)
+    return monitor, published_state

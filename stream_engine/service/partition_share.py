@@ -17,15 +17,15 @@ def asked_share(settings: Settings) -> str | None:
 def agreed_share(settings: Settings, made_with: str | None, positions: Mapping[str, Position]) -> str | None:
     """The share of a state created with `made_with`, when a run resumes it. A run without a topic reads no
     partitions and leaves the share unchanged. Raises `BadSettings` if the run requests another share."""
-    requested = asked_share(settings)
-    if not _topics(settings) or requested == made_with:
+    share_of_run = asked_share(settings)
+    if not _topics(settings) or share_of_run == made_with:
         return made_with
-    if made_with is None and requested is not None:
-        index, count = map(int, requested.split("/"))
+    if made_with is None and share_of_run is not None:
+        index, count = map(int, share_of_run.split("/"))
         if all(number % count == index for number in partition_numbers(settings, positions).values()):
-            return requested
-    both = (made_with, requested)
-    shares = [f"the share {share} of the partitions" if share else "all partitions" for share in both]
+            return share_of_run
+    owners = (made_with, share_of_run)
+    shares = [f"the share {share} of the partitions" if share else "all partitions" for share in owners]
     raise BadSettings(
         f"{settings.state}: created with {shares[0]}, requested {shares[1]}: partitions would be counted twice "
         "or never; use the same --shard, or create states for other shares: stream-engine merge --into N"
@@ -34,8 +34,8 @@ def agreed_share(settings: Settings, made_with: str | None, positions: Mapping[s
 
 def partition_numbers(settings: Settings, positions: Iterable[str]) -> dict[str, int]:
     """The partitions of a run's topics, each with its number."""
-    numbered = [(name, partition_of(topic, name)) for topic in _topics(settings) for name in positions]
-    return {name: number for name, number in numbered if number is not None}
+    numbers = [(name, partition_of(topic, name)) for topic in _topics(settings) for name in positions]
+    return {name: number for name, number in numbers if number is not None}
 
 
 def _topics(settings: Settings) -> list[str]:

@@ -1,9 +1,4 @@
-"""Predictions of a run: renew the predictors, report how well they predict, raise an alarm when that changes.
-
-Predictors other than AddS and repeats are created in a separate thread from the newest published snapshot; slow ones
-(k1 and k2) only so often that their share of the time stays below BUDGET. Until new predictors are ready, the old ones
-continue.
-"""
+"""Predictions of a run: renew the predictors, report how well they predict, raise an alarm when that changes."""
 
 import math
 import time
@@ -21,79 +16,29 @@ from stream_engine.evaluation import COSTLY, PREDICTORS, WITH_SNAPSHOT, Predicto
 from stream_engine.evaluation.observer import Observer
 from stream_engine.input.settings import DriftSettings
 from stream_engine.service.metrics import Metrics
+from stream_engine.service.online_learning import OnlineLearning
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
 if TYPE_CHECKING:  # it loads scipy, which a run without an online embedding does not need
-    from stream_engine.embedding.online_predictor import ObserverState, Online, Rows
+    from stream_engine.embedding.online_predictor import Online
 
 DELTA = 0.2  # of the detectors: a smaller value means fewer false alarms and later true ones
 COOLDOWN = 100_000  # comparisons between alarms; drift detected in between is reported afterwards
 BUDGET = 0.005  # share of the time for each slow predictor
 TELL_SECONDS = 1.0  # between two renewals of the figures in the metrics
 
-_Made = tuple[dict[str, tuple[Predictor | None, float]], dict[str, str]]
-
-
-class OnlineLearning:
-    """The embedding that is updated between fits: comparisons are tested first, and learned afterwards."""
-
-    def __init__(self, embedding: "Online", metrics: Metrics, log: FilteringBoundLogger):
-        self._embedding, self._metrics, self._log = embedding, metrics, log
-        self._waiting: list[Rows] = []  # not learned yet, in order
-        self._kept: ObserverState | None = None  # the embedding as it was at the last snapshot, until that is published
-
-    def predictor(self) -> Predictor:
-        """A predictor that uses the current embedding."""
-        return self._embedding.predictor()
-
-    def wait(self, batch: Batch) -> None:
-        """Queue a batch for learning once it was tested."""
-        self._waiting.append(self._embedding.rows_of(batch))
-
-    def learn(self, but: int = 0) -> None:
-        """Learn the queued comparisons, except the last `but`."""
-        batches, due = [], []
-        for rows, workers in reversed(self._waiting):
-            cut = max(len(rows) - but, 0)
-            but -= len(rows) - cut
-            due.append((rows[:cut], workers[:cut]))
-            batches.append((rows[cut:], workers[cut:]))
-        self._waiting = [each for each in reversed(batches) if len(each[0])]
-        self._embedding.learn_rows([each for each in reversed(due) if len(each[0])])
-
-    def at_snapshot(self, sequence: int) -> None:
-        """Learn the queued comparisons, and keep a copy for the artifact of this snapshot."""
-        self.learn()
-        self._embedding.mark(sequence)
-        self._kept = self._embedding.kept()
-
-    def take(self, published: Published) -> None:
-        """Continue from the published fit, if it is a new one."""
-        artifact = published.artifacts.get("embedding")
-        if artifact is None or artifact.sequence > published.snapshot.sequence:
-            return
-        if self._embedding.take(artifact):
-            self._log.info("online embedding continues from a fit", snapshot=artifact.sequence)
-
-    def artifact(self, snapshot: Snapshot, live: float | None) -> Artifact | None:
-        """The embedding at the time of this snapshot, which is published by now; it is logged, too."""
-        state, self._kept = self._kept, None
-        if state is None:
-            return None
-        self._log.info(
-            "online embedding",
-            snapshot=snapshot.sequence,
-            objects=state.report["objects"],
-            learned=state.report["learned"],
-            live_accuracy=None if live is None else round(live, 4),
-        )
-        return self._embedding.artifact(state, snapshot, live)
+_NewPredictors = tuple[dict[str, tuple[Predictor | None, float]], dict[str, str]]
 
 
 class PredictionMonitor:
-    """The observer of one run with its thread, metrics and log lines. `figures` are the most recent figures."""
+    """The observer of one run with its thread, metrics and log lines. `figures` are the most recent figures.
+
+    Predictors other than AddS and repeats are created in a separate thread from the newest published snapshot; slow
+    ones (k1 and k2) only so often that their share of the time stays below `BUDGET`. Until new predictors are ready,
+    the old ones continue.
+    """
 
     def __init__(
         self,
@@ -110,37 +55,37 @@ class PredictionMonitor:
         self._online = OnlineLearning(online, metrics, log) if online else None
         if self._online:
             self._observer.use({"online": self._online.predictor()})
-        self._making: Future[_Made] | None = None
+        self._making: Future[_NewPredictors] | None = None
         self._next: Published | None = None
         self._cost: dict[str, tuple[float, float]] = {}  # costly predictor -> (seconds it took, when it was done)
         self._problems: set[str] = set()
-        self._told = -math.inf
-        self._ended = False
+        self._last_told = -math.inf
+        self._input_ended = False
         self.figures: dict[str, Any] = {}
 
     def end(self) -> None:
         """The input has ended: no more predictors are created. Queued comparisons are still tested by the existing
         ones."""
-        self._ended, self._next = True, None
+        self._input_ended, self._next = True, None
 
     def serve(self, snapshot: Snapshot) -> None:
         """Predict with AddS and the repeats of this snapshot from now on."""
-        if self._ended:
+        if self._input_ended:
             self._observer.test()
         else:
             self._observer.serve(snapshot)
         if self._online:
             self._online.at_snapshot(snapshot.sequence)
 
-    def published(self, published: Published) -> None:
+    def use_published(self, published: Published) -> None:
         """Create the other predictors from this published state; a newer one replaces one that waits."""
-        if not self._ended:
+        if not self._input_ended:
             self._next = published
             self._renew()
             if self._online:
                 self._online.take(published)
 
-    def observed(self, batch: Batch, totals: dict[str, Any]) -> bool:
+    def observe(self, batch: Batch, totals: dict[str, Any]) -> bool:
         """Test a batch before others are predicted from it, then let the online embedding learn it; True if an alarm
         requests a snapshot."""
         self._renew()
@@ -157,14 +102,14 @@ class PredictionMonitor:
         if self._online:
             self._online.wait(batch)
             # comparisons must be tested before they are learned
-            self._online.learn(but=self._observer.seen - self._observer.tested)
-        if time.monotonic() - self._told >= TELL_SECONDS:
+            self._online.learn(but_last=self._observer.seen - self._observer.tested)
+        if time.monotonic() - self._last_told >= TELL_SECONDS:
             self.tell()
         return bool(alarms)
 
     def tell(self) -> dict[str, Any]:
         """Update metrics and `figures`; returns the figures."""
-        self._told = time.monotonic()
+        self._last_told = time.monotonic()
         self.figures = figures = self._observer.figures()
         metrics = self._metrics
         for name, kinds in figures["predictors"].items():
@@ -187,11 +132,11 @@ class PredictionMonitor:
 
     def _renew(self) -> None:
         if self._making and self._making.done():
-            timed, problems = self._making.result()
+            by_name, problems = self._making.result()
             self._making = None
-            self._observer.use({name: predictor for name, (predictor, _) in timed.items()})
+            self._observer.use({name: predictor for name, (predictor, _) in by_name.items()})
             now = time.monotonic()
-            self._cost |= {name: (seconds, now) for name, (_, seconds) in timed.items() if name in COSTLY}
+            self._cost |= {name: (seconds, now) for name, (_, seconds) in by_name.items() if name in COSTLY}
             for name in problems.keys() - self._problems:
                 self._log.warning("predictor not available", predictor=name, why=problems[name])
             self._problems |= problems.keys()
@@ -201,25 +146,25 @@ class PredictionMonitor:
             self._making = self._pool.submit(_make, names, published, self._features)
 
     def _affordable(self, name: str) -> bool:
-        seconds, ended = self._cost.get(name, (0.0, 0.0))
-        return name not in COSTLY or seconds <= BUDGET * (time.monotonic() - ended)
+        seconds, finished = self._cost.get(name, (0.0, 0.0))
+        return name not in COSTLY or seconds <= BUDGET * (time.monotonic() - finished)
 
 
-def _make(names: list[str], published: Published, features: Mapping[str, FeatureSpec]) -> _Made:
+def _make(names: list[str], published: Published, features: Mapping[str, FeatureSpec]) -> _NewPredictors:
     """name -> (predictor, CPU seconds), and name -> error message for those that failed; a set of features is
     called `features NAME`."""
-    timed: dict[str, tuple[Predictor | None, float]] = {}
+    by_name: dict[str, tuple[Predictor | None, float]] = {}
     problems: dict[str, str] = {}
     makers = {name: partial(predictor, name, published) for name in names}
     makers |= {f"features {name}": partial(of_features, published, name, spec) for name, spec in features.items()}
     for name, make in makers.items():
-        started, artifact = time.thread_time(), None
+        began, artifact = time.thread_time(), None
         try:
             artifact = make()
         except (ValueError, MemoryError, BadFeatures) as error:  # kernels that would not fit into memory
             problems[name] = str(error)
-        timed[name] = artifact, time.thread_time() - started
-    return timed, problems
+        by_name[name] = artifact, time.thread_time() - began
+    return by_name, problems
 
 
 def of_features(published: Published, name: str, spec: FeatureSpec) -> Predictor | None:

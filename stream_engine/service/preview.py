@@ -1,15 +1,9 @@
-"""How a run would read the first events of files, and what a person should check. Nothing is written.
-
-Suspicious names differ only in capitals, spaces or Unicode normalization: they are two objects to the engine, but
-usually one to the person who typed them. A question is repeated if the same objects were compared before. O(number of
-events).
-"""
+"""How a run would read the first events of files, and what a person should check. Nothing is written."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from shlex import quote
 from statistics import median
 from typing import Any
 
@@ -19,24 +13,27 @@ from connectors import STORES, split_uri
 from connectors.files.readers import LineNumbers, place
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.data.suspicious_names import suspicious_names
-from stream_engine.formats.options import NOT_UTF8
 from stream_engine.formats.reading import excluding
 from stream_engine.input.answers_in_words import answers, in_words
 from stream_engine.input.decoding import Block, RecordDecoder
 from stream_engine.input.first_records import first_columns, first_records
-from stream_engine.input.layout_inference import PreparedSettings, command_of, examples, prepared
+from stream_engine.input.layout_inference import PreparedSettings, command_of, examples, prepare
 from stream_engine.input.settings import Settings
 from stream_engine.input.sources import event_options, source, text_layout_of
-from stream_engine.service.dead_letters import ENCODING, ENOUGH
+from stream_engine.service.dead_letters import ENCODING, MIN_EVENTS
 
-FIRST = 5  # events that are shown
+N_FIRST = 5  # events that are shown
 LABEL = EVENT_TYPES.index("label")
-MOST_MESSAGES = 1000  # different reasons of which the first place is noted
+MAX_MESSAGES = 1000  # different reasons of which the first place is noted
 
 
 @dataclass
 class Preview:
-    """The findings as JSON values; `whole`: the end of the input was reached."""
+    """The findings as JSON values; `whole`: the end of the input was reached.
+
+    `suspicious` names differ only in capitals, spaces or Unicode normalization: they are two objects to the engine, but
+    usually one to the person who typed them. A question is `repeated` if the same objects were compared before.
+    """
 
     read_as: str
     columns: list[str]
@@ -67,69 +64,74 @@ class Preview:
     @property
     def rejected_share(self) -> float:
         """Of the events that are not filtered."""
-        rejected = sum(self.refused.values())
-        return rejected / max(1, self.events + rejected)
+        n_rejected = sum(self.refused.values())
+        return n_rejected / max(1, self.events + n_rejected)
 
     @property
     def is_refused(self) -> bool:
         """Whether a run over the same events would fail."""
-        enough = self.events + sum(self.refused.values()) >= ENOUGH
-        return (enough and self.rejected_share > self.max_reject_ratio) or (bool(self.refused) and not self.events)
+        has_enough = self.events + sum(self.refused.values()) >= MIN_EVENTS
+        return (has_enough and self.rejected_share > self.max_reject_ratio) or (bool(self.refused) and not self.events)
 
 
-def preview(settings: Settings, most: int) -> Preview:
-    """The first `most` events of the sources. Raises what a run with these settings would raise before it reads, and
-    `connectors.SourceFailed`."""
-    prepared_settings = prepared(settings)
-    if prepared_settings.rivals:
-        return _undecided(settings, prepared_settings)
-    settings = prepared_settings.decided().settings
+def preview(settings: Settings, max_events: int) -> Preview:
+    """The first `max_events` events of the sources. Raises what a run with these settings would raise before it reads,
+    and `connectors.SourceFailed`."""
+    prepared = prepare(settings)
+    if prepared.rivals:
+        return _with_rivals(settings, prepared)
+    settings = prepared.raise_if_undecided().settings
     settings = structs.replace(settings, follow=False)
     ingest = RecordDecoder(event_options(settings)._replace(provenance=True), settings.input.format)
-    shown = Preview(prepared_settings.said, first_columns(settings))
-    shown.evidence, shown.command = [list(each) for each in prepared_settings.evidence], command_of(settings)
+    result = Preview(prepared.line, first_columns(settings))
+    result.evidence, result.command = [list(decision) for decision in prepared.evidence], command_of(settings)
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
     names: dict[str, None] = {}
     workers: Counter[str] = Counter()
-    firsts: dict[str, str] = {}
+    first_places: dict[str, str] = {}
     messages: Counter[str] = Counter()
     last_answer: dict[Any, frozenset[Any]] = {}  # question -> its last answer
-    for block in _blocks(settings, ingest, shown, most):
-        decoded = block.decoded
-        shown.events += sum(decoded.events.values())
-        shown.filtered += decoded.filtered
-        shown.ignored = sorted({*shown.ignored, *decoded.unknown_fields})
+    for block in _blocks(settings, ingest, result, max_events):
+        events = block.decoded
+        result.events += sum(events.events.values())
+        result.filtered += events.filtered
+        result.ignored = sorted({*result.ignored, *events.unknown_fields})
         for letter in block.dead_letters:
-            shown.refused[letter.reason] += 1
-            shown.not_utf8 += ENCODING in letter.message
+            result.refused[letter.reason] += 1
+            result.not_utf8 += ENCODING in letter.message
             messages[letter.message] += 1
-            if messages[letter.message] == 1 and len(messages) <= MOST_MESSAGES:
-                firsts[letter.message] = f"{place(letter.partition, letter.offset, lines)}: {letter.message}"
-        for piece in (decoded, *decoded.rest):
-            shown.comparisons += len(piece.triplets) + len(piece.quadruplets)
-            names |= dict.fromkeys(piece.names)
-            if piece.provenance is not None and not piece.provenance.continues:
-                asked, names_of = piece.provenance.kind != LABEL, piece.provenance.workers
-                workers.update(names_of[number] for number in piece.provenance.worker[asked].tolist() if number >= 0)
-            for worker, answer in answers(piece):
-                if len(shown.first) < FIRST:
-                    shown.first.append(in_words(worker, answer))
-                question, sides = _asked(answer), frozenset((frozenset(of[:2]), frozenset(of[2:])) for of in answer)
-                shown.repeated += question in last_answer
-                shown.repeated_alike += last_answer.get(question) == sides
+            if messages[letter.message] == 1 and len(messages) <= MAX_MESSAGES:
+                first_places[letter.message] = f"{place(letter.partition, letter.offset, lines)}: {letter.message}"
+        for part in (events, *events.rest):
+            result.comparisons += len(part.triplets) + len(part.quadruplets)
+            names |= dict.fromkeys(part.names)
+            if part.provenance is not None and not part.provenance.continues:
+                is_answer, participants = part.provenance.kind != LABEL, part.provenance.workers
+                workers.update(
+                    participants[number] for number in part.provenance.worker[is_answer].tolist() if number >= 0
+                )
+            for worker, answer in answers(part):
+                if len(result.first) < N_FIRST:
+                    result.first.append(in_words(worker, answer))
+                question, sides = (
+                    _question_of(answer),
+                    frozenset((frozenset(of[:2]), frozenset(of[2:])) for of in answer),
+                )
+                result.repeated += question in last_answer
+                result.repeated_alike += last_answer.get(question) == sides
                 last_answer[question] = sides
     lines.close()
-    commonest = [message for message, _ in messages.most_common(FIRST)]
-    shown.first_refused = [firsts[message] for message in commonest if message in firsts]
-    shown.no_answers = _no_answers(settings) if shown.refused else ""
-    shown.sent_twice = ingest.repeats.in_words()
-    shown.max_reject_ratio = settings.input.max_reject_ratio
-    shown.refused = Counter(dict(shown.refused.most_common()))
-    shown.objects, shown.names, shown.suspicious = len(names), list(names)[:20], suspicious_names(names)
+    commonest = [message for message, _ in messages.most_common(N_FIRST)]
+    result.first_refused = [first_places[message] for message in commonest if message in first_places]
+    result.no_answers = _no_answers(settings) if result.refused else ""
+    result.sent_twice = ingest.repeats.in_words()
+    result.max_reject_ratio = settings.input.max_reject_ratio
+    result.refused = Counter(dict(result.refused.most_common()))
+    result.objects, result.names, result.suspicious = len(names), list(names)[:20], suspicious_names(names)
     numbers = sorted(workers.values())
-    shown.workers = len(numbers)
-    shown.questions_per_worker = [numbers[0], median(numbers), numbers[-1]] if numbers else []
-    return shown
+    result.workers = len(numbers)
+    result.questions_per_worker = [numbers[0], median(numbers), numbers[-1]] if numbers else []
+    return result
 
 
 def _no_answers(settings: Settings) -> str:
@@ -151,83 +153,39 @@ def _no_answers(settings: Settings) -> str:
     return f"{n:,} are {value!r}: leave them out with --where '{events.columns[answer]}!={value}'" if n > 1 else ""
 
 
-def _undecided(settings: Settings, prepared_settings: PreparedSettings) -> Preview:
+def _with_rivals(settings: Settings, prepared_settings: PreparedSettings) -> Preview:
     """The readings that fit equally well, each with its command."""
-    shown = Preview("", first_columns(settings), doubt=prepared_settings.doubt)
-    shown.evidence = [list(each) for each in excluding(prepared_settings.evidence)]
-    shown.readings = [[command_of(each), *examples(each, 1)] for each in prepared_settings.rivals]
-    return shown
+    result = Preview("", first_columns(settings), doubt=prepared_settings.doubt)
+    result.evidence = [list(rival) for rival in excluding(prepared_settings.evidence)]
+    result.readings = [[command_of(rival), *examples(rival, 1)] for rival in prepared_settings.rivals]
+    return result
 
 
-def _blocks(settings: Settings, ingest: RecordDecoder, shown: Preview, most: int) -> Iterator[Block]:
-    """Blocks of the files until `most` events were read."""
+def _blocks(settings: Settings, ingest: RecordDecoder, result: Preview, max_events: int) -> Iterator[Block]:
+    """Blocks of the files until `max_events` events were read."""
     for uri in settings.source:
         if split_uri(uri)[0] not in ("file", *STORES):
             continue
-        with closing(source(settings, uri, {})) as opened:
-            while not opened.finished():
-                yield from ingest.blocks(opened.poll(1.0))
-                if shown.events >= most:
-                    shown.whole = opened.finished()
+        with closing(source(settings, uri, {})) as opened_source:
+            while not opened_source.finished():
+                yield from ingest.blocks(opened_source.poll(1.0))
+                if result.events >= max_events:
+                    result.whole = opened_source.finished()
                     break
-        if not shown.whole:
+        if not result.whole:
             return
 
 
-def _asked(answer: list[tuple[str, ...]]) -> Any:
+def _question_of(answer: list[tuple[str, ...]]) -> Any:
     """The question that an event of these comparisons answers, regardless of the answer.
 
     >>> odd_is_c, odd_is_a = [("a", "b", "c"), ("b", "a", "c")], [("b", "c", "a"), ("c", "b", "a")]
-    >>> _asked(odd_is_c) == _asked(odd_is_a), _asked([("a", "b", "c")]) == _asked([("a", "c", "b")])
-    (True, True)
-    >>> _asked([("a", "b", "c")]) == _asked([("b", "a", "c")])
+    >>> _question_of(odd_is_c) == _question_of(odd_is_a), _question_of([("a", "b", "c")]) == _question_of([("a", "c",
+    "b")]) (True, True)
+    >>> _question_of([("a", "b", "c")]) == _question_of([("b", "a", "c")])
     False
     """
     if len(answer[0]) == 4:
         return frozenset([frozenset(answer[0][:2]), frozenset(answer[0][2:])])
     anchors = {comparison[0] for comparison in answer}
     return anchors.pop() if len(anchors) == 1 else "", frozenset(name for comparison in answer for name in comparison)
-
-
-def as_text(shown: Preview, where: str) -> str:
-    """The preview as text for people."""
-    if shown.readings:
-        lines = [where, f"  {shown.doubt}; nothing is read until you choose:"]
-        lines += [f"    {line}" for each in shown.readings for line in each]
-        lines += [f"  rows that this excludes: --where {quote(excluded)}, {why}" for _, excluded, why in shown.evidence]
-        return "\n".join([*lines, "nothing was written"])
-    of = "whole input" if shown.whole else "beginning of the input"
-    rows: Mapping[str, str] = {
-        "read as": shown.read_as.removeprefix("read as "),
-        "columns": ", ".join(shown.columns),
-        "ignored": ", ".join(shown.ignored),
-        "events": f"{shown.events:,} ({of}), {shown.comparisons:,} comparisons"
-        + (f", {shown.filtered:,} excluded" if shown.filtered else ""),
-        "rejected": ", ".join(f"{n:,} {reason}" for reason, n in shown.refused.items()),
-        "encoding": f"{shown.not_utf8:,} rows are not read, because they are {NOT_UTF8}" if shown.not_utf8 else "",
-        "objects": f"{shown.objects:,}: " + ", ".join(shown.names) + (", …" if shown.objects > 20 else ""),
-        "suspicious": ", ".join(" and ".join(f'"{name}"' for name in group) for group in shown.suspicious),
-        "participants": _people(shown),
-        "repeated": f"{shown.repeated:,} questions, {shown.repeated_alike:,} of them with the same answer"
-        if shown.repeated
-        else "",
-        "sent twice": shown.sent_twice,
-        "a run": f"would stop: {shown.rejected_share:.0%} of the events are rejected" if shown.is_refused else "",
-        "no answers": shown.no_answers,
-    }
-    lines = [where, *(f"  {name:13}{text}" for name, text in rows.items() if text)]
-    width = max((len(each[0]) for each in shown.evidence), default=0)
-    lines += ["  evidence:"] if shown.evidence else []
-    lines += [f"    {decision:{width}}  {excluded}: {why}" for decision, excluded, why in shown.evidence]
-    lines += ["  first events:", *(f"    {each}" for each in shown.first)] if shown.first else []
-    lines += ["  first rejected:", *(f"    {each}" for each in shown.first_refused)] if shown.first_refused else []
-    return "\n".join([*lines, f"  command      {shown.command}", "nothing was written"])
-
-
-def _people(shown: Preview) -> str:
-    if not shown.workers:
-        return ""
-    minimum, middle, maximum = shown.questions_per_worker
-    if minimum == maximum:
-        return f"{shown.workers:,}, {maximum:,} questions each"
-    return f"{shown.workers:,}, {minimum:,} to {maximum:,} questions each (median {middle:,g})"

@@ -1,9 +1,4 @@
-"""Refits in separate processes: `stream-engine refit` on a published snapshot, monitored through its output.
-
-The worker runs the same command that a person would run, so a bad artifact can be reproduced with one file and one
-command. At most one process per kind. BLAS uses one thread: oversubscribed cores can make a refit hundreds of times
-slower.
-"""
+"""Refits in separate processes: `stream-engine refit` on a published snapshot, monitored through its output."""
 
 import json
 import os
@@ -22,14 +17,14 @@ from stream_engine.refits import ENDS_EARLY
 
 class Outcome(NamedTuple):
     """How a refit ended: `error` is one line, or "" if the artifact is published; `impossible` if the snapshot lacks
-    what the refit needs (labels, for example), which is not a failure. `told` is its last report."""
+    what the refit needs (labels, for example), which is not a failure. `last_report` is its last report."""
 
     kind: str
     sequence: int
     seconds: float
     error: str = ""
     impossible: bool = False
-    told: Mapping[str, Any] = MappingProxyType({})
+    last_report: Mapping[str, Any] = MappingProxyType({})
 
 
 class _RefitProcess:
@@ -60,13 +55,13 @@ class _RefitProcess:
 
     def watch(self) -> Outcome | None:
         """Read its reports; returns its outcome once it has ended."""
-        ended = self.process.poll() is not None
+        has_ended = self.process.poll() is not None
         self._out += self._stdout.read() or b""
         self._err = (self._err + (self._stderr.read() or b""))[-65536:]
         *lines, self._out = self._out.split(b"\n")
         for line in lines:
             self.progress = json.loads(line)
-        if not ended:
+        if not has_ended:
             return None
         seconds = time.monotonic() - self.started
         impossible = bool(self.progress.get("impossible"))
@@ -94,8 +89,10 @@ class _RefitProcess:
         self._stderr.close()
 
 
+# The worker runs the same command that a person would run, so a bad artifact can be reproduced with one file and one
+# command. BLAS uses one thread: oversubscribed cores can make a refit hundreds of times slower.
 class RefitProcesses:
-    """The running refits by kind; `environment` passes secrets to them that no command line shows."""
+    """The running refits, at most one of a kind; `environment` passes secrets to them that no command line shows."""
 
     def __init__(
         self,
@@ -153,9 +150,9 @@ class RefitProcesses:
             self.running[kind].process.send_signal(signal.SIGINT)
         return kinds
 
-    def cancel(self, patience: float = 3.0, before: int | None = None) -> list[str]:
-        """Cancel all refits, or those of snapshots older than `before`; returns their kinds."""
-        kinds = [kind for kind, worker in self.running.items() if before is None or worker.sequence < before]
+    def cancel(self, patience: float = 3.0, older_than: int | None = None) -> list[str]:
+        """Cancel all refits, or those of snapshots older than `older_than`; returns their kinds."""
+        kinds = [kind for kind, worker in self.running.items() if older_than is None or worker.sequence < older_than]
         for kind in kinds:
             self.running[kind].process.terminate()
         for kind in kinds:

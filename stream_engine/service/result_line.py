@@ -29,7 +29,7 @@ class CountersBefore(NamedTuple):
     filtered: int
 
 
-def before(run: OpenRun) -> CountersBefore:
+def counters_of(run: OpenRun) -> CountersBefore:
     """The counters of the state now."""
     counters = run.learning.engine.counters
     return CountersBefore(
@@ -41,33 +41,47 @@ def before(run: OpenRun) -> CountersBefore:
     )
 
 
-def result_line(run: OpenRun, began: CountersBefore, failed: Mapping[str, str], found: Findings) -> str:
-    """The outcome of a run; `failed` has the reason of each failed refit, by kind; of the findings `found`,
+def result_line(
+    run: OpenRun, counters_before: CountersBefore, failed: Mapping[str, str], findings_now: Findings
+) -> str:
+    """The outcome of a run; `failed` has the reason of each failed refit, by kind; of the findings `findings_now`,
     warnings and the answer about clusters are included."""
-    now = before(run)
+    counters_now = counters_of(run)
     sources = _sources(run)
-    if now.records == began.records and not run.context.requests.stop and run.learning.engine.positions:
+    if (
+        counters_now.records == counters_before.records
+        and not run.context.requests.stop
+        and run.learning.engine.positions
+    ):
         return (
             f"nothing new{_of(sources, 'in')}{_read_before(run)}: the state has read "
-            f"{_counted(now.events, 'event')} in total (snapshot {run.learning.engine.sequence}); "
+            f"{_number_of(counters_now.events, 'event')} in total (snapshot {run.learning.engine.sequence}); "
             "to read everything again: --start-over"
         )
-    refused = Counter(now.rejected)
-    refused.subtract(began.rejected)
+    rejected_now = Counter(counters_now.rejected)
+    rejected_now.subtract(counters_before.rejected)
     parts = [
-        f"{_not_read(run)}{_counted(now.events - began.events, 'event')}{_of(sources)} read: "
-        f"{_counted(now.comparisons - began.comparisons, 'comparison')}",
-        f"{sum(refused.values()):,} rejected{_why(run, +refused)}",
+        f"{_not_read(run)}{_number_of(counters_now.events - counters_before.events, 'event')}{_of(sources)} read: "
+        f"{_number_of(counters_now.comparisons - counters_before.comparisons, 'comparison')}",
+        f"{sum(rejected_now.values()):,} rejected{_why(run, +rejected_now)}",
     ]
-    if now.filtered > began.filtered:
-        parts.append(f"{now.filtered - began.filtered:,} excluded by --where or as catch trials")
-    fitted = f"{_fitted(run, failed)}{_unused_answer_column(run)}"
-    wrong = "".join(
-        f"; warning: {each.text.rstrip('.')}" for each in warnings(found) if each.what not in ("rejected", "sent_twice")
+    if counters_now.filtered > counters_before.filtered:
+        parts.append(f"{counters_now.filtered - counters_before.filtered:,} excluded by --where or as catch trials")
+    models = f"{_fitted_models(run, failed)}{_unused_answer_column(run)}"
+    warnings_text = "".join(
+        f"; warning: {finding.text.rstrip('.')}"
+        for finding in warnings(findings_now)
+        if finding.what not in ("rejected", "sent_twice")
     )
-    wrong += "".join(f"; {each.text}" for each in found.get("excluded", ()) if each.what == "excluded")
-    wrong += "".join(f"; {each.text.rstrip('.')}" for each in found.get("clusters", ()) if each.what == "clusters")
-    parts.append(f"{_counted(len(run.learning.engine.objects), 'object')}; {fitted}{wrong}; next: {_next(run)}")
+    warnings_text += "".join(
+        f"; {finding.text}" for finding in findings_now.get("excluded", ()) if finding.what == "excluded"
+    )
+    warnings_text += "".join(
+        f"; {finding.text.rstrip('.')}" for finding in findings_now.get("clusters", ()) if finding.what == "clusters"
+    )
+    parts.append(
+        f"{_number_of(len(run.learning.engine.objects), 'object')}; {models}{warnings_text}; next: {_next(run)}"
+    )
     return ", ".join(parts)
 
 
@@ -82,11 +96,11 @@ def cautions(run: OpenRun) -> list[str]:
     files = len(run.reading.ingest.files)
     if files > 1 and "worker" not in settings.input.columns and not run.reading.ingest.participants:
         texts.append(f"no column says who answered, in {files:,} files; if each is of one: --participant-from file")
-    return [each for each in texts if each]
+    return [text for text in texts if text]
 
 
-def _counted(n: int, what: str) -> str:
-    return f"{n:,} {what}" + ("" if n == 1 else "s")
+def _number_of(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" + ("" if n == 1 else "s")
 
 
 def _sources(run: OpenRun) -> list[str]:
@@ -106,16 +120,16 @@ def _read_before(run: OpenRun) -> str:
     return f", read with {as_arguments(options)}" if isinstance(options, dict) else ""
 
 
-def _why(run: OpenRun, refused: Mapping[str, int]) -> str:
-    if not refused:
+def _why(run: OpenRun, by_reason: Mapping[str, int]) -> str:
+    if not by_reason:
         return ""
-    ordered = sorted(refused.items(), key=lambda each: (-each[1], each[0]))
-    reasons = ", ".join(f"{n:,} {reason}" for reason, n in ordered)
+    sorted_reasons = sorted(by_reason.items(), key=lambda item: (-item[1], item[0]))
+    reasons = ", ".join(f"{n:,} {reason}" for reason, n in sorted_reasons)
     first = f"; first: {run.learning.dead_letters.first}" if run.learning.dead_letters.first else ""
     counters, folder = run.learning.engine.counters, folder_of(run.settings, run.directory)
-    lost = sum(counters["dead_letters"].get(name, 0) for name in ("removed", "lost"))
-    n_stored = sum(counters["rejected"].values()) - lost
-    where = f"the last {n_stored:,} in {folder}, {lost:,} are removed" if lost else f"all in {folder}"
+    n_missing = sum(counters["dead_letters"].get(name, 0) for name in ("removed", "lost"))
+    n_stored = sum(counters["rejected"].values()) - n_missing
+    where = f"the last {n_stored:,} in {folder}, {n_missing:,} are removed" if n_missing else f"all in {folder}"
     return f" ({reasons}{first}; {where})"
 
 
@@ -124,7 +138,7 @@ def _not_read(run: OpenRun) -> str:
     rows = run.learning.dead_letters.not_utf8
     if not rows:
         return ""
-    fact = f"{_counted(rows, 'row')} {'was' if rows == 1 else 'were'} not read, because the encoding is not UTF-8; "
+    fact = f"{_number_of(rows, 'row')} {'was' if rows == 1 else 'were'} not read, because the encoding is not UTF-8; "
     return f"{fact}objects that occur only there are missing: run again with --encoding cp1252 --start-over; "
 
 
@@ -140,11 +154,13 @@ def _unused_answer_column(run: OpenRun) -> str:
     )
 
 
-def _fitted(run: OpenRun, failed: Mapping[str, str]) -> str:
+def _fitted_models(run: OpenRun, failed: Mapping[str, str]) -> str:
     newest = run.publishing.published.newest
-    if newest is None or not run.settings.refits.wanted:
+    if newest is None or not run.settings.refits.all_kinds:
         return "nothing fitted"
-    artifacts = {kind: each for kind, each in newest.artifacts.items() if each.snapshot == newest.snapshot.digest}
+    artifacts = {
+        kind: artifact for kind, artifact in newest.artifacts.items() if artifact.snapshot == newest.snapshot.digest
+    }
     texts = [f"{kind}{_accuracy(artifact.report)}" for kind, artifact in artifacts.items()]
     texts += [f"{kind} failed ({why})" for kind, why in failed.items() if kind not in artifacts]
     return f"fitted: {', '.join(texts)}" if texts else "nothing fitted"
@@ -160,7 +176,7 @@ def _accuracy(report: Mapping[str, Any]) -> str:
 def findings_of(run: OpenRun) -> Findings:
     """The findings about the newest snapshot, once models were fitted to it; empty before."""
     newest = run.publishing.published.newest
-    if newest is None or not run.settings.refits.wanted or not newest.artifacts:
+    if newest is None or not run.settings.refits.all_kinds or not newest.artifacts:
         return {}
     return findings(Facts(newest, Commands(str(run.settings.state)), Store(run.directory).noted(COUNTS_TOLD)))
 

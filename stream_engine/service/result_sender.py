@@ -1,14 +1,4 @@
-"""Newest results to where others keep them, after each snapshot and refit: `[publish] TABLE = URI`.
-
-A process at a time (`main`) makes what is kept there equal to the newest published tables. What becomes the
-newest while it runs is sent when it has ended; a place that cannot be reached is tried again, and counting goes on.
-
-The process is `python -m` this module `STATE N`. What goes where comes on its standard input, as JSON: {"tables":
-{table: uri}, "kafka": {option: value}}, so that no command line shows a password. What a table holds is read from where
-it is kept, and only what differs is written: nothing needs remembering, and a process that was killed leaves no trace.
-A process of its own keeps the run's memory and interpreter free. Ends with 0 and a line of JSON, or with 1 and a line
-for people.
-"""
+"""Sends the newest results to the targets of `[publish] TABLE = URI`, after each snapshot and refit."""
 
 import json
 import subprocess
@@ -23,7 +13,8 @@ from connectors import TABLES, SinkUnavailable, UnusableSource, resolve, split_u
 from stream_engine.exports import NothingToExport
 from stream_engine.exports.table_rows import NoSuchTable, check_table, rows
 from stream_engine.input.settings import BadSettings
-from stream_engine.service.context import Context, PublishedState
+from stream_engine.service.context import Context
+from stream_engine.service.published_state import PublishedState
 from stream_engine.state.published import Published
 from stream_engine.state.store import NoSuchSnapshot, Store
 
@@ -42,7 +33,11 @@ def check_publish(tables: Mapping[str, str], kafka: Mapping[str, Any]) -> None:
 
 
 class ResultSender:
-    """Sends `tables` {table: uri} of the newest published state; nothing where there are none."""
+    """Sends `tables` {table: uri} of the newest published state, one process at a time.
+
+    What becomes the newest while a process runs is sent when it has ended; after a failure it is tried again, and
+    counting goes on. A process keeps the run's memory and interpreter free.
+    """
 
     def __init__(
         self,
@@ -52,13 +47,13 @@ class ResultSender:
         published: PublishedState,
         context: Context,
     ):
-        self._asked = json.dumps({"tables": dict(tables), "kafka": dict(kafka)}).encode()
-        self._wanted, self._directory, self._published = bool(tables), directory, published
+        self._request = json.dumps({"tables": dict(tables), "kafka": dict(kafka)}).encode()
+        self._has_tables, self._directory, self._published = bool(tables), directory, published
         self._log, self._metrics, self._heartbeat = context.log, context.metrics, context.heartbeat
         self._requests = context.requests
         self._process: subprocess.Popen[bytes] | None = None
         self._sending: tuple | None = None
-        self._sent: tuple | None = None  # what was sent last
+        self._last_sent: tuple | None = None  # what was sent last
         self._retry_at = 0.0
         self.problem, self._failures = "", 0  # why the last attempt failed, and how many did
 
@@ -66,10 +61,10 @@ class ResultSender:
         """Process an attempt that ended, and begin one if something newer is published; never waits."""
         newest = self._published.newest
         if self._process is not None and self._process.poll() is not None:
-            self._ended(self._process, self._process.stdout.read() if self._process.stdout else b"")
-        if not self._wanted or newest is None or self._process is not None or time.monotonic() < self._retry_at:
+            self._process_end(self._process, self._process.stdout.read() if self._process.stdout else b"")
+        if not self._has_tables or newest is None or self._process is not None or time.monotonic() < self._retry_at:
             return
-        if _version(newest) != self._sent:
+        if _version(newest) != self._last_sent:
             self._begin(newest)
 
     def _begin(self, newest: Published) -> None:
@@ -84,13 +79,13 @@ class ResultSender:
         )
         with suppress(BrokenPipeError), self._process.stdin or nullcontext() as pipe:
             if pipe:
-                pipe.write(self._asked)  # a few hundred bytes: less than a pipe holds
+                pipe.write(self._request)  # a few hundred bytes: less than a pipe holds
 
-    def _ended(self, process: subprocess.Popen[bytes], stderr: bytes) -> None:
+    def _process_end(self, process: subprocess.Popen[bytes], stderr: bytes) -> None:
         self._close(process)
         message = stderr.decode(errors="replace").strip()
         if process.returncode == 0:
-            self._sent, self.problem = self._sending, ""
+            self._last_sent, self.problem = self._sending, ""
             self._metrics.results_sent_time.set_to_current_time()
             changes = {
                 table: f"{n['written']} written, {n['removed']} removed" for table, n in json.loads(message).items()
@@ -107,8 +102,8 @@ class ResultSender:
 
     def finish(self) -> None:
         """Send the final results; gives up after one failure, or when a stop is requested."""
-        self._retry_at, before = 0.0, self._failures
-        while self._wanted and not self._requests.stop and self._failures == before:
+        self._retry_at, failures_before = 0.0, self._failures
+        while self._has_tables and not self._requests.stop and self._failures == failures_before:
             self.collect()
             if self._process is None:
                 break
@@ -152,34 +147,40 @@ def send_table(published: Published, table: str, uri: str, options: dict[str, An
     try:
         target.open()
         old_rows = target.rows()
-        changed: dict[bytes, bytes | None] = {key: row for key, row in new_rows.items() if old_rows.get(key) != row}
+        new_or_changed: dict[bytes, bytes | None] = {
+            key: row for key, row in new_rows.items() if old_rows.get(key) != row
+        }
         changes: dict[bytes, bytes | None] = dict.fromkeys(old_rows.keys() - new_rows.keys())
-        if changed or changes:
+        if new_or_changed or changes:
             snapshot = published.snapshot
-            target.change(changed | changes, {"snapshot": str(snapshot.sequence), "digest": snapshot.digest})
+            target.change(new_or_changed | changes, {"snapshot": str(snapshot.sequence), "digest": snapshot.digest})
     finally:
         target.close()
-    return {"rows": len(new_rows), "written": len(changed), "removed": len(changes)}
+    return {"rows": len(new_rows), "written": len(new_or_changed), "removed": len(changes)}
 
 
 def main(state: str, sequence: str) -> int:
-    """Send every table; returns the exit status."""
+    """Send every table: `python -m` this module STATE N; returns the exit status, 0 with a line of JSON or 1 with a
+    line for people."""
+    # {"tables": {table: uri}, "kafka": {option: value}} comes on standard input, so that no command line shows a
+    # password. The old rows are read from the target, and only differences are written: nothing needs remembering, and
+    # a process that was killed leaves no trace.
     request = json.load(sys.stdin)
     try:
         published = Store(state).published(sequence)
     except NoSuchSnapshot as error:
         print(error)
         return 1
-    sent: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
     for table, uri in request["tables"].items():
         try:
-            sent[table] = send_table(published, table, uri, request["kafka"])
+            changes[table] = send_table(published, table, uri, request["kafka"])
         except NothingToExport:
-            sent[table] = {"rows": 0, "written": 0, "removed": 0}  # a refit makes it later
+            changes[table] = {"rows": 0, "written": 0, "removed": 0}  # a refit makes it later
         except (NoSuchTable, SinkUnavailable, UnusableSource) as error:
             print(" ".join(str(error).split()))
             return 1
-    print(json.dumps(sent))
+    print(json.dumps(changes))
     return 0
 
 

@@ -1,9 +1,5 @@
-"""The engine that a run resumes from: its newest intact snapshot, if the state was created with the requested settings.
-
-Positions, counts and dead letters depend on how the events were read. So a run need not repeat the options of its
-state, and a run with different ones is refused before anything is read. States created before options or shares were
-stored take those of the first run that resumes them.
-"""
+"""The engine that a run resumes from: its newest intact snapshot, if the state was created with the requested
+settings."""
 
 import json
 import time
@@ -18,7 +14,7 @@ from stream_engine.counts import Forgetting
 from stream_engine.data import mapped_arrays
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.input.settings import BadSettings, Settings
-from stream_engine.input.sources import LATER, accumulators_in_use
+from stream_engine.input.sources import LATER_DEFAULTS, accumulators_in_use
 from stream_engine.input.stored_options import PreparedSettings, agreed_options, merge_stored_options
 from stream_engine.order.stored_states import FORMER, POLICY
 from stream_engine.service.context import RunFailed
@@ -29,6 +25,9 @@ from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 
 
+# Positions, counts and dead letters depend on how the events were read. So a run need not repeat the options of its
+# state, and a run with different ones is refused before anything is read. States created before options or shares were
+# stored take those of the first run that resumes them.
 class ResumedState(NamedTuple):
     """The engine, the snapshot that it resumes from, and the settings with the options stored in the state."""
 
@@ -37,16 +36,16 @@ class ResumedState(NamedTuple):
     settings: Settings
 
 
-def resumed(
+def resume(
     settings: Settings,
     store: Store,
     stack: ExitStack,
     log: FilteringBoundLogger,
     start_over: bool = False,
-    inferred: PreparedSettings | None = None,
+    prepared: PreparedSettings | None = None,
 ) -> ResumedState:
     """The engine at the newest intact snapshot, with its large arrays where the settings say; with `start_over` an
-    empty one, and all published files removed. A new state stores the reading that was `inferred`. Raises
+    empty one, and all published files removed. A new state stores the reading that was `prepared`. Raises
     `BadSettings`, `RunFailed` if every snapshot is damaged."""
     if start_over:
         _start_over(store, log)
@@ -55,22 +54,24 @@ def resumed(
         allocation = mapped_arrays.on_disk(store.directory / "scratch", settings.counts.on_disk_above)
         stack.callback(allocation.close)
     engines: list[Engine] = []
-    newest, damaged = store.latest(lambda each: engines.append(restored(settings, each, allocation)))
-    for problem in damaged:
+    newest, problems = store.latest(lambda snapshot: engines.append(restore_engine(settings, snapshot, allocation)))
+    for problem in problems:
         log.error("snapshot damaged; using the previous one", problem=problem)
-    if damaged and newest is None:
+    if problems and newest is None:
         raise RunFailed(
-            f"{store.directory}: every snapshot is damaged ({damaged[0]}); restore one from a backup, "
+            f"{store.directory}: every snapshot is damaged ({problems[0]}); restore one from a backup, "
             "or start with another --state"
         )
-    engine = engines[-1] if newest else restored(settings, None, allocation)
-    _tell_what_is_old(settings, newest, engine, log)
+    engine = engines[-1] if newest else restore_engine(settings, None, allocation)
+    _log_old_features(settings, newest, engine, log)
     read_before = any(not name.startswith("labels:") for name in engine.positions)
-    inferred = inferred or PreparedSettings(settings)
+    prepared = prepared or PreparedSettings(settings)
     made_with = engine.counters["input"]
-    settings = merge_stored_options(settings, made_with, inferred) if read_before else inferred.decided().settings
+    settings = (
+        merge_stored_options(settings, made_with, prepared) if read_before else prepared.raise_if_undecided().settings
+    )
     engine.counters["input"] = agreed_options(settings, engine.counters["input"], read_before)
-    if inferred.said and not read_before:
+    if prepared.line and not read_before:
         engine.counters["input"]["inferred"] = True
     return ResumedState(engine, newest, settings)
 
@@ -86,7 +87,7 @@ def _start_over(store: Store, log: FilteringBoundLogger) -> None:
     log.warning("started over: the content of the state was removed", snapshots=numbers)
 
 
-def _tell_what_is_old(settings: Settings, newest: Snapshot | None, engine: Engine, log: FilteringBoundLogger) -> None:
+def _log_old_features(settings: Settings, newest: Snapshot | None, engine: Engine, log: FilteringBoundLogger) -> None:
     """Log what a state of an older version, or of other settings, does not have."""
     if newest and newest.ignored:
         log.warning(
@@ -108,29 +109,29 @@ def _tell_what_is_old(settings: Settings, newest: Snapshot | None, engine: Engin
             newest_time=latest,
             instead="read the input again with --start-over",
         )
-    requested = set(accumulators_in_use(settings, None))
-    for name in sorted(LATER & set(settings.accumulators) - engine.accumulators.keys()):
-        because = (
+    names = set(accumulators_in_use(settings, None))
+    for name in sorted(LATER_DEFAULTS & set(settings.accumulators) - engine.accumulators.keys()):
+        reason = (
             "the state was created without them"
-            if name in requested
+            if name in names
             else "disabled by a setting, or not contained in deltas"
         )
-        log.info(f"no {name.replace('_', ' ')} are kept", because=because)
+        log.info(f"no {name.replace('_', ' ')} are kept", because=reason)
 
 
-def restored(settings: Settings, snapshot: Snapshot | None, allocation: Allocation = IN_MEMORY) -> Engine:
+def restore_engine(settings: Settings, snapshot: Snapshot | None, allocation: Allocation = IN_MEMORY) -> Engine:
     """The engine of a snapshot, or an empty one. Raises `BadSettings` if the state was created with other settings."""
     forgetting = Forgetting(*structs.astuple(settings.forgetting))
     fresh = Engine(accumulators_in_use(settings, snapshot), settings.guard, forgetting, allocation)
     if snapshot is None:
         fresh.share = agreed_share(settings, None, {})
         return fresh
-    former = snapshot.settings["guard"] in FORMER
-    with_guard = {**snapshot.settings, **({"guard": POLICY} if former else {})}
+    is_former = snapshot.settings["guard"] in FORMER
+    with_guard = {**snapshot.settings, **({"guard": POLICY} if is_former else {})}
     if with_guard != fresh.settings():
-        before, now = _as_settings(with_guard), _as_settings(fresh.settings())
-        changed = [key for key in before | now if before.get(key) != now.get(key)]
-        differences = [f"{key} = {before.get(key, 'not set')}, got {now.get(key, 'not set')}" for key in changed]
+        stored, requested = _as_settings(with_guard), _as_settings(fresh.settings())
+        keys = [key for key in stored | requested if stored.get(key) != requested.get(key)]
+        differences = [f"{key} = {stored.get(key, 'not set')}, got {requested.get(key, 'not set')}" for key in keys]
         raise BadSettings(
             f"{settings.state}: created with {'; '.join(differences)}; use the same settings, or another --state"
         )
@@ -139,12 +140,12 @@ def restored(settings: Settings, snapshot: Snapshot | None, allocation: Allocati
     return engine
 
 
-def _as_settings(made: Mapping[str, Any]) -> dict[str, str]:
+def _as_settings(stored: Mapping[str, Any]) -> dict[str, str]:
     """The settings of a state by their keys, as they are written in the configuration.
 
     >>> _as_settings({"accumulators": ["adds3"], "guard": None, "forgetting": {"by": "time"}})
     {'accumulators': '["adds3"]', 'guard': 'false', 'forgetting.by': '"time"'}
     """
-    forgetting = {f"forgetting.{key}": value for key, value in made.get("forgetting", {}).items()}
-    plain = {**made, "guard": made["guard"] is not None} | forgetting
+    forgetting = {f"forgetting.{key}": value for key, value in stored.get("forgetting", {}).items()}
+    plain = {**stored, "guard": stored["guard"] is not None} | forgetting
     return {key: json.dumps(value) for key, value in plain.items() if key != "forgetting"}

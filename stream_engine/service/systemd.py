@@ -1,7 +1,4 @@
-"""What systemd is told of a service of `Type=notify`: ready, reloading, stopping, alive (sd_notify(3)).
-
-Messages go to the socket that the environment names; without one, nothing happens.
-"""
+"""Notifications to systemd of a service of `Type=notify`: ready, reloading, stopping, alive (sd_notify(3))."""
 
 import os
 import socket
@@ -22,7 +19,7 @@ class ServiceManager:
         usec, pid = environment.pop("WATCHDOG_USEC", ""), environment.pop("WATCHDOG_PID", "")
         of_us = not pid or pid == str(os.getpid())
         self._watchdog = int(usec) / 1e6 if usec.isascii() and usec.isdigit() and of_us else None
-        self._ended = threading.Event()
+        self._end = threading.Event()
 
     def tell(self, **fields: object) -> None:
         """Send assignments such as READY=1. Never waits, and never fails."""
@@ -32,7 +29,7 @@ class ServiceManager:
                 connection.setblocking(False)
                 connection.sendto(message.encode(errors="replace"), self._address)
 
-    def reloaded(self) -> None:
+    def tell_reloaded(self) -> None:
         """Tell that the configuration was loaded again, which is done by now."""
         self.tell(RELOADING=1, MONOTONIC_USEC=time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000)
         self.tell(READY=1)
@@ -50,7 +47,7 @@ class ServiceManager:
         try:
             yield
         finally:
-            self._ended.set()
+            self._end.set()
             thread.join()
 
     def stopping(self) -> None:
@@ -59,7 +56,7 @@ class ServiceManager:
 
     def _watch(self, wedged: Callable[[], str], status: Callable[[], str]) -> None:
         pause = STATUS_EVERY if self._watchdog is None else min(self._watchdog / 3, STATUS_EVERY)
-        while not self._ended.wait(pause):
+        while not self._end.wait(pause):
             if problem := wedged():
                 self.tell(STATUS=problem)
             else:

@@ -164,4 +164,4 @@ def abstention(n: int, k: float, seed: int = 0, asked: int = 1000) -> tuple[floa
     pairs = rng.permutation(np.stack(np.meshgrid(first, second), axis=-1).reshape(-1, 2))
     held = boosting.advance(boosting.start(groups, seed), codes, 0, pairs)
     seen = votes.add(votes.no_votes(asked, 2), held, codes_from_columns(columns, groups, np.arange(n, n + asked)))
-    return float((seen.applied == 0).mean()), abstention_bound(n, p, len(pairs))
+    return float((seen.total_weight == 0).mean()), abstention_bound(n, p, len(pairs))

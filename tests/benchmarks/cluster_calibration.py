@@ -120,7 +120,7 @@ def _log_uniform(rng: np.random.Generator, limits: tuple[float, float]) -> float
 
 
 def _fitted(kind: str, gap: float, rng, points: np.ndarray, count: int, model: str, correct: float) -> Trial:
-    fits = position_fits.fitted(of_answers(scenarios.answers_about(rng, points, count, model, correct)))
+    fits = position_fits.fits_of_answers(of_answers(scenarios.answers_about(rng, points, count, model, correct)))
     return _trial(kind, gap, fits.candidates(), int(fits.questions.answers))
 
 
@@ -194,7 +194,7 @@ def table_of(made: list[Trial]) -> dict[str, list]:
 
     def largest(each: Trial) -> float:
         z = [
-            clearness.standardised(
+            clearness.standardise(
                 one.features, clearness.terms_of_groups(one.k, each.n, one.d, one.precision), mean, deviation
             )
             for one in each.compared

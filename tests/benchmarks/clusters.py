@@ -53,7 +53,7 @@ def standard(rng: np.random.Generator, gap: float, model: str, again: bool) -> d
     figures = _figures(answers, labels, found)
     if again:
         other = scenarios.answers_about(rng, points, AN_OBJECT * n, model, correct)
-        same_k = borders.cuts(position_fits.fitted(of_answers(other)).best.points, (found.k or 2,))[0].labels
+        same_k = borders.cuts(position_fits.fits_of_answers(of_answers(other)).best.points, (found.k or 2,))[0].labels
         kept = answers.of(rng.random(len(answers.rows)) >= REMOVED)
         names, order = rng.permutation(n), rng.permutation(len(answers.rows))
         moved = answers.of(order)._replace(rows=names[answers.rows[order]].astype(np.int32))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.kernel_learning import rckl
-from stream_engine.kernel_learning.pair_lists import excess, satisfied, triplet_rows
+from stream_engine.kernel_learning.gram_comparisons import excess, satisfied, triplet_rows
 
 TRUTH = (1 / 2, 1 / 4, 1 / 6, 1 / 12)
 GRID = (0.4, 0.15, 0.05, 0.015)

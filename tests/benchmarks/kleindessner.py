@@ -21,7 +21,7 @@ import numpy as np
 from scipy.cluster.hierarchy import fcluster
 from scipy.stats import spearmanr
 
-from stream_engine.clustering import partition, similarity_of_snapshot
+from stream_engine.clustering import kernel_factors, partition
 from stream_engine.clustering.similarity_matrix import checked
 from stream_engine.counts import kernels
 from stream_engine.counts.spectral import top_eigenpairs
@@ -84,7 +84,7 @@ def purity(labels: np.ndarray, truth: np.ndarray) -> float:
 def kernel_k_means(K: np.ndarray, k: int, seed: int) -> np.ndarray:
     """As the refit `spectral` does it on a similarity."""
     W = checked(K)
-    return partition.refined(W, partition.spectral_partition(W, k, seed))
+    return partition.refine(W, partition.spectral_partition(W, k, seed))
 
 
 def shapes() -> list[dict]:
@@ -229,7 +229,7 @@ def runtime() -> list[dict]:
             columns = columns_from_triplets(landmark_triplets(points, marks, kind, 150 * n, 0.15, rng), n)
             began = time.process_time()
             if which == "kernel PCA":
-                values, vectors = kernels.eigenpairs(similarity_of_snapshot.factor(columns, "k1"), 2, centred=True)
+                values, vectors = kernels.eigenpairs(kernel_factors.factor(columns, "k1"), 2, centred=True)
             else:
                 KERNELS[which](columns)
             seconds = round(time.process_time() - began, 2)

@@ -14,7 +14,7 @@ import numpy as np
 from stream_engine.evaluation import hash_split
 from stream_engine.kernel_learning import constraints as sets
 from stream_engine.kernel_learning import mkpoe
-from stream_engine.kernel_learning.pair_lists import triplet_rows
+from stream_engine.kernel_learning.gram_comparisons import triplet_rows
 from stream_engine.state.snapshot import Snapshot
 from tests.support import kernel_reference as reference
 from tests.support.kernel_reference import gauc, rbf

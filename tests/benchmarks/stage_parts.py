@@ -15,7 +15,7 @@ from stream_engine.boosting.codes import codes_from_columns
 from stream_engine.boosting.labels import group, label_sets
 from stream_engine.clustering.cascade import solve
 from stream_engine.clustering.spur import spur
-from stream_engine.kernel_learning.pair_lists import satisfied
+from stream_engine.kernel_learning.gram_comparisons import satisfied
 from stream_engine.order.partial_order import PartialOrder, transitive_reduction
 from stream_engine.refits import alignment, kernel_learning, partial_order_embedding, sdp_clustering
 from stream_engine.state.engine import Engine

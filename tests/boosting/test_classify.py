@@ -7,7 +7,7 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
-from stream_engine.boosting import nested, vector_machine
+from stream_engine.boosting import nearest_neighbours, nested, probabilities, vector_machine
 from stream_engine.boosting.nested import Model
 from stream_engine.counts import kernels
 from stream_engine.data import available_memory
@@ -43,13 +43,13 @@ def test_neighbours_share_votes_where_they_tie():
         L = int(rng.integers(1, 12))
         near, labels = rng.integers(-2, 3, (5, L)).astype(float), rng.integers(0, 3, L)
         for k in (1, 2, 3, 7):
-            found = vector_machine.shares(near, labels, 3, k)
+            found = nearest_neighbours.vote_shares(near, labels, 3, k)
             np.testing.assert_allclose(found, [slow_shares(row, labels, 3, min(k, L)) for row in near], atol=1e-12)
     X, labels = rng.normal(size=(40, 2)), rng.integers(0, 3, 40)
     distances = np.linalg.norm(X[:, None] - X, axis=2)
     theirs = KNeighborsClassifier(5).fit(X[:30], labels[:30]).predict_proba(X[30:])
-    np.testing.assert_allclose(vector_machine.shares(-distances[30:, :30], labels[:30], 3, 5), theirs)
-    nobody = vector_machine.shares(np.empty((2, 0)), np.empty(0, int), 3, 5)
+    np.testing.assert_allclose(nearest_neighbours.vote_shares(-distances[30:, :30], labels[:30], 3, 5), theirs)
+    nobody = nearest_neighbours.vote_shares(np.empty((2, 0)), np.empty(0, int), 3, 5)
     np.testing.assert_allclose(nobody, np.full((2, 3), 1 / 3))
 
 
@@ -58,7 +58,7 @@ def test_the_machine_is_libsvms_on_the_shifted_kernel():
     F = rng.normal(size=(30, 50))
     F /= np.linalg.norm(F, axis=1, keepdims=True)
     K, labels, ids = F @ F.T, rng.integers(0, 3, 20), rng.permutation(30)[:20]
-    made = vector_machine.prepared(K[:, ids], ids)
+    made = vector_machine.prepare_kernel(K[:, ids], ids)
     block = K[np.ix_(ids, ids)]
     lowest = np.linalg.eigvalsh(block)[0]
     half_distance = np.mean([1 - K[a, b] for a in ids for b in ids if a != b])
@@ -81,23 +81,23 @@ def test_the_temperature_has_the_least_log_loss():
     for _ in range(2):
         truth, scores = rng.integers(0, 4, 200), rng.normal(size=(200, 4))
         scores[np.arange(200), truth] += rng.random() * 3
-        t = nested.temperature(scores, truth)
+        t = probabilities.temperature(scores, truth)
         nobody, prior = np.zeros(200, bool), np.full(4, 0.25)
         margin = np.sort(scores, axis=1)
         m = math.sqrt(np.mean((margin[:, -1] - margin[:, -2]) ** 2))
 
         def loss(at, m=m, scores=scores, truth=truth, nobody=nobody, prior=prior):
-            own = nested.losses(scores, at, nobody, prior, truth).sum()
+            own = probabilities.losses(scores, at, nobody, prior, truth).sum()
             return own + math.log1p(math.exp(at * m)) + math.log1p(math.exp(-at * m))
 
         grid = np.linspace(0, 5, 1001)
         assert abs(t - grid[np.argmin([loss(each) for each in grid])]) <= 5e-3
-        P = nested.probabilities(scores, t, nobody, prior)
-        np.testing.assert_allclose(nested.losses(scores, t, nobody, prior, truth), -np.log(P[range(200), truth]))
+        P = probabilities.of_scores(scores, t, nobody, prior)
+        np.testing.assert_allclose(probabilities.losses(scores, t, nobody, prior, truth), -np.log(P[range(200), truth]))
     sure = np.eye(3)[[0, 1, 2, 0]]
-    assert 0 < nested.temperature(sure, np.array([0, 1, 2, 0])) < 10  # all right: still finite
-    assert nested.temperature(sure, np.array([1, 2, 0, 1])) == 0.0  # worse than nothing
-    assert nested.temperature(np.zeros((3, 2)), np.array([0, 1, 1])) == 0.0
+    assert 0 < probabilities.temperature(sure, np.array([0, 1, 2, 0])) < 10  # all right: still finite
+    assert probabilities.temperature(sure, np.array([1, 2, 0, 1])) == 0.0  # worse than nothing
+    assert probabilities.temperature(np.zeros((3, 2)), np.array([0, 1, 1])) == 0.0
 
 
 def test_folds_have_every_class_evenly():
@@ -135,9 +135,9 @@ def test_what_chose_never_had_what_is_reported(up_to, outer):
         assert not {int(ids[t]) for t in train} & asked
         folds = {int(f) for f in found.fold[list(train)]}
         assert len(folds) in (3, 4)
-    assert found.model.name == "knows" and found.best.accuracy == found.each["knows"].accuracy == 1.0
-    assert 0.2 < found.each["guesses"].accuracy < 0.8 and found.best.objects == found.reported.sum()
-    assert found.reported.sum() == (50 if outer == 5 else 10) and len(fitted) == (40 if outer == 5 else 14)
+    assert found.model.name == "knows" and found.best.accuracy == found.figures_by_model["knows"].accuracy == 1.0
+    assert 0.2 < found.figures_by_model["guesses"].accuracy < 0.8 and found.best.objects == found.is_reported.sum()
+    assert found.is_reported.sum() == (50 if outer == 5 else 10) and len(fitted) == (40 if outer == 5 else 14)
     assert 0.3 <= found.majority <= 0.6
 
 
@@ -231,8 +231,8 @@ def test_objects_without_an_answer_count_in_the_loss_and_not_in_the_temperature(
 
     ids = np.arange(24)
     found = nested.choose([nested.Model("one", (1.0,), score)], labels, 2, ids, ids, 100, 1000, lambda *_, **__: None)
-    told = nested.delivered(found, labels, 2, ids, 24)
-    assert told.temperature == pytest.approx(nested.temperature(scores[~nothing], labels[~nothing]))
+    told = nested.score_all(found, labels, 2, ids, 24)
+    assert told.temperature == pytest.approx(probabilities.temperature(scores[~nothing], labels[~nothing]))
     assert (told.abstained == nothing).all()
 
 

@@ -81,7 +81,7 @@ def test_many_strong_rounds_stay_within_the_drift():
         held = boosting.advance(state, codes, 0, pairs)
         used += held.alpha.sum()
         weights = np.abs(state.v)[state.lag == 0]
-        assert len(held.alpha) == 50 and weights.min() > 2.0 ** (boosting.LEAST - boosting.DRIFT)
+        assert len(held.alpha) == 50 and weights.min() > 2.0 ** (boosting.MIN_LOG_WEIGHT - boosting.DRIFT)
         assert state.total[2] <= boosting.DRIFT * np.log(2.0)
     assert used > 5 * boosting.DRIFT and boosting.log_bound(state) < -500
 

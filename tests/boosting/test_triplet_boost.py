@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from stream_engine.boosting import labels, votes
 from stream_engine.boosting import rounds as boosting
 from stream_engine.boosting.codes import bytes_needed, codes_from_columns
-from stream_engine.boosting.rounds import draw
+from stream_engine.boosting.references import draw
 from stream_engine.data import available_memory
 from stream_engine.data.compiled import njit
 from stream_engine.data.triplet_columns import columns_from_triplets
@@ -73,7 +73,7 @@ def check(state: boosting.State) -> None:
     assert np.isclose(state.total[0], state.mass.sum(), rtol=1e-10, atol=0)
     assert ((state.v > 0) == state.positive).all()
     true = np.log2(weights) + state.lag - np.log2(weights[state.lag == 0].max())
-    assert ((state.lag == 0) | (true < boosting.LEAST + boosting.DRIFT + 2)).all()
+    assert ((state.lag == 0) | (true < boosting.MIN_LOG_WEIGHT + boosting.DRIFT + 2)).all()
 
 
 # Rounds ---------------------------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def test_rounds_in_several_calls_are_the_same_rounds():
     groups, codes = laid_out(columns, labels.label_sets(y, 40))
     whole, parted = boosting.start(groups, 7), boosting.start(groups, 7)
     once = boosting.advance(whole, codes, 9000)
-    often = boosting.joined([boosting.advance(parted, codes, size) for size in (1, 0, 4500, 4499)])
+    often = boosting.concatenate([boosting.advance(parted, codes, size) for size in (1, 0, 4500, 4499)])
     assert all(a.tobytes() == b.tobytes() for a, b in zip([*once, *whole], [*often, *parted]))
     other = boosting.advance(boosting.start(groups, 8), codes, 9000)
     assert not np.array_equal(once.j[:100], other.j[:100])

@@ -24,7 +24,7 @@ def by_definition(values, k):
 
 @pytest.mark.parametrize("k", [None, 2, 3, 4])
 def test_the_bound_holds_and_is_within_its_slack_however_close_the_next_eigenvalue_is(k, monkeypatch):
-    monkeypatch.setattr(dual_bounds, "EXACT", 1)
+    monkeypatch.setattr(dual_bounds, "CHOLESKY_FROM", 1)
     rng, ways = np.random.default_rng(0), {"factorised": 0, "all": 0}
     factorise = dual_bounds._by_cholesky
 

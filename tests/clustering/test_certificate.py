@@ -10,7 +10,7 @@ from scipy import sparse
 
 from stream_engine.clustering import certificate, dual_bounds, partition, sdp_by_cvxpy
 from stream_engine.clustering.cascade import partition_factor, solve
-from stream_engine.clustering.dual_bounds import feasible
+from stream_engine.clustering.feasible_points import feasible
 from stream_engine.clustering.similarity_matrix import blocks, checked
 from stream_engine.counts.spectral import centred
 
@@ -37,13 +37,13 @@ def spoiled(labels: np.ndarray) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("seed", range(4))
 def test_the_planted_partition_is_certified_and_cvxpy_agrees(seed):
     W, labels = strong(30, 3, seed)
-    proof = certificate.certified(W, labels, None)
+    proof = certificate.certify(W, labels, None)
     assert proof.by == "partition"
     assert proof.upper_bound == pytest.approx(partition.value(W, labels), rel=1e-7)
     best = sdp_by_cvxpy.optimum(W, 3, None).objective
     assert best == pytest.approx(partition.value(W, labels), rel=1e-6)
     # the multiplier of the trace is a lambda at which SDP-lambda has the same optimum
-    at_lam = certificate.certified(W, labels, proof.lam)
+    at_lam = certificate.certify(W, labels, proof.lam)
     assert at_lam is not None and at_lam.upper_bound == pytest.approx(best - 3 * proof.lam, rel=1e-6)
 
 
@@ -51,19 +51,19 @@ def test_the_planted_partition_is_certified_and_cvxpy_agrees(seed):
 @pytest.mark.parametrize("kind", ["flipped", "merged", "split", "swapped"])
 def test_worse_partitions_are_never_certified(kind, seed):
     W, labels = strong(48, 3, seed)
-    assert certificate.certified(W, labels, None) is not None
+    assert certificate.certify(W, labels, None) is not None
     wrong = partition.compact(spoiled(labels)[kind])
-    assert certificate.certified(W, wrong, None) is None
-    assert certificate.certified(W, wrong, certificate.certified(W, labels, None).lam) is None
+    assert certificate.certify(W, wrong, None) is None
+    assert certificate.certify(W, wrong, certificate.certify(W, labels, None).lam) is None
 
 
 def test_the_dual_satisfies_the_kkt_conditions_of_sdp_lambda():
     """Perrot et al. 2020, App. B.1: S = y 1' + 1 y' + lambda I - W - N psd, S X = 0, N >= 0, N o X = 0."""
     W, labels = strong(48, 3, 1)
-    proof = certificate.certified(W, labels, None)
+    proof = certificate.certify(W, labels, None)
     of = blocks(W, labels, 3)
     N = certificate.multiplier(certificate.dual(labels, of, proof.lam))
-    X, lam = partition.normalised(labels), proof.lam
+    X, lam = partition.normalised_matrix(labels), proof.lam
     own, size = np.diag(of.sums), of.sizes
     y = (of.rows[np.arange(48), labels] - lam - own[labels] / (2 * size[labels]) + lam / 2) / size[labels]
     S = y[:, None] + y + lam * np.eye(48) - W - N
@@ -91,21 +91,21 @@ def test_proposition_1_a_perturbed_block_matrix_is_recovered_in_an_interval_of_l
         assert s.certified_by == "partition"
         assert np.array_equal(s.labels, labels)
         assert s.trace == 3
-        proof = certificate.certified(W, labels, lam)
+        proof = certificate.certify(W, labels, lam)
         assert proof.lam == lam
     assert solve(W, lam=2 * np.linalg.eigvalsh(centred(W))[-1]).trace == 1  # far above: everything in one cluster
 
 
 def test_the_range_of_the_multiplier_is_respected():
     W, labels = strong()
-    lam = certificate.certified(W, labels, None).lam
-    assert certificate.certified(W, labels, None, (0.5 * lam, 2 * lam)) is not None
-    assert certificate.certified(W, labels, None, (10 * lam, 11 * lam)) is None
-    assert certificate.certified(W, labels, 10 * lam) is None
+    lam = certificate.certify(W, labels, None).lam
+    assert certificate.certify(W, labels, None, (0.5 * lam, 2 * lam)) is not None
+    assert certificate.certify(W, labels, None, (10 * lam, 11 * lam)) is None
+    assert certificate.certify(W, labels, 10 * lam) is None
 
 
 def test_large_sparse_similarities_are_certified_by_lanczos_and_the_verdict_says_so():
-    n = certificate.PROVED_UP_TO + 100
+    n = certificate.CHOLESKY_UP_TO + 100
     rng = np.random.default_rng(0)
     half = n // 2
     rows, cols = rng.integers(0, n, (2, 60 * n))
@@ -121,7 +121,7 @@ def test_large_sparse_similarities_are_certified_by_lanczos_and_the_verdict_says
     assert np.array_equal(s.labels, (np.arange(n) >= half).astype(int))
     wrong = s.labels.copy()
     wrong[:5] = 1
-    assert certificate.certified(W, wrong, None) is None
+    assert certificate.certify(W, wrong, None) is None
 
 
 @pytest.mark.parametrize("k", [None, 2, 4])
@@ -169,7 +169,7 @@ def test_refinement_never_loses_value_nor_clusters_and_ends_at_a_local_optimum(s
     G = rng.integers(-3, 4, (14, 14))
     W = checked(np.triu(G, 1) + np.triu(G, 1).T)
     labels = partition.compact(np.concatenate([np.arange(4), rng.integers(0, 4, 10)]))
-    after = partition.refined(W, labels)
+    after = partition.refine(W, labels)
     assert partition.value(W, after) >= partition.value(W, labels) - 1e-12
     assert np.unique(after).tolist() == [0, 1, 2, 3]
     for i in range(14):  # no single move helps
@@ -178,5 +178,5 @@ def test_refinement_never_loses_value_nor_clusters_and_ends_at_a_local_optimum(s
             moved[i] = b
             if len(np.unique(moved)) == 4:
                 assert partition.value(W, moved) <= partition.value(W, after) + 1e-9
-    assert partition.value(W, after) == pytest.approx(np.vdot(W, partition.normalised(after)))
-    np.testing.assert_array_equal(after, partition.refined(sparse.csr_array(W), labels))
+    assert partition.value(W, after) == pytest.approx(np.vdot(W, partition.normalised_matrix(after)))
+    np.testing.assert_array_equal(after, partition.refine(sparse.csr_array(W), labels))

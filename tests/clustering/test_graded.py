@@ -79,7 +79,7 @@ def test_variances_and_held_out_losses_are_the_formulas():
 
 def test_held_out_losses_are_those_of_fits_without_the_answer():
     answers, _ = planted(4.0, n=12, k=2, count=700)
-    fits = position_fits.fitted(of_answers(answers))
+    fits = position_fits.fits_of_answers(of_answers(answers))
     best, d = fits.best, fits.best.points.shape[1]
     inside, by_step, without = [], [], []
     for t in range(0, len(answers.rows), 14):
@@ -217,8 +217,8 @@ def test_groups_within_groups():
 def test_many_answers_are_graded_on_given_positions(monkeypatch):
     from stream_engine.clustering import graded
 
-    monkeypatch.setattr(graded, "FITTED", 100)
-    monkeypatch.setattr(position_fits, "fitted", lambda answers: pytest.fail("fitted anew"))
+    monkeypatch.setattr(graded, "MAX_EMBEDDED_QUESTIONS", 100)
+    monkeypatch.setattr(position_fits, "fits_of_answers", lambda answers: pytest.fail("fitted anew"))
     rng = np.random.default_rng(0)
     points, truth = scenarios.groups(rng, 60, 4, 2, 14.0)
     answers = scenarios.answers_about(rng, points, 6000, "ste", 0.9)
@@ -226,7 +226,7 @@ def test_many_answers_are_graded_on_given_positions(monkeypatch):
     assert found.dimensions == 2
     assert found.k == 4
     assert adjusted_rand_score(truth, found.labels) == 1.0
-    tied = grade_clusters(answers, points - points.mean(axis=0), tied=1)
+    tied = grade_clusters(answers, points - points.mean(axis=0), tied_dimensions=1)
     assert GRADES.index(tied.grade) <= GRADES.index(found.grade)
     assert (tied.dimension_tied == 1) == (tied.dimensions == 1)
 

@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 
 from stream_engine.clustering import sdp_by_cvxpy
-from stream_engine.clustering.projection import projected
+from stream_engine.clustering.projection import project_eigenvalues
 from stream_engine.clustering.similarity_matrix import checked
 from stream_engine.counts.spectral import top_eigenpairs
 from stream_engine.data import available_memory as free_memory
@@ -171,7 +171,7 @@ def test_projection_of_eigenvalues_is_the_nearest_point():
     for r in (3, 9, 80):
         d = rng.normal(size=r) * 2
         for k in range(2, r):
-            x = projected(d, k)
+            x = project_eigenvalues(d, k)
             assert x.min() >= 0
             assert x.max() <= 1
             assert x.sum() == pytest.approx(k - 1)

@@ -6,9 +6,10 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-from stream_engine.clustering import admm, partition, similarity_of_snapshot, stability
+from stream_engine.clustering import partition, similarity_of_snapshot, stability, warm_start
 from stream_engine.clustering.admm import State
-from stream_engine.clustering.parallel_analysis import flipped, parallel_analysis
+from stream_engine.clustering.canonical_order import canonical_order
+from stream_engine.clustering.parallel_analysis import parallel_analysis, random_sign_copies
 from stream_engine.clustering.spur import LARGE_TOL
 from stream_engine.counts.spectral import centred
 from stream_engine.data import available_memory
@@ -80,7 +81,7 @@ def test_the_edge_is_that_of_random_signs_by_full_decompositions():
     W = adds3(noise(60, 300, 0), 60)
     P = np.eye(60) - 1 / 60
     for given in (W, sparse.csr_array(W)):
-        copies = [each.toarray() if sparse.issparse(each) else each for each in flipped(centred(W), 5)]
+        copies = [each.toarray() if sparse.issparse(each) else each for each in random_sign_copies(centred(W), 5)]
         off = ~np.eye(60, dtype=bool)
         assert all(np.allclose(abs(copy)[off], abs(centred(W))[off]) for copy in copies)
         assert len(copies) == 19 and all((copy == copy.T).all() for copy in copies)
@@ -231,7 +232,7 @@ def test_matching_maximises_the_overlap():
 
     for _ in range(30):
         labels, previous = rng.integers(-1, 4, 20), rng.integers(-1, 4, 20)
-        out = stability.matched(labels, previous)
+        out = stability.match_numbers(labels, previous)
         assert ((out == -1) == (labels == -1)).all()
         assert adjusted_rand_score(labels, out) == 1  # only the numbers change
         both = (labels >= 0) & (previous >= 0)
@@ -242,7 +243,7 @@ def test_matching_maximises_the_overlap():
 
 def test_a_new_cluster_never_takes_the_number_of_one_that_is_gone():
     now, before = np.array([0, 0, 1, 1, -1]), np.array([0, 0, -1, -1, 1])
-    assert stability.matched(now, before).tolist() == [0, 0, 2, 2, -1]
+    assert stability.match_numbers(now, before).tolist() == [0, 0, 2, 2, -1]
 
 
 def test_a_warm_start_comes_with_the_artifact_and_survives_new_objects(monkeypatch):
@@ -307,12 +308,12 @@ def test_the_canonical_order_is_that_of_the_values_whatever_the_ids(seed):
     some, other = (
         sparse.coo_array((np.where(W == 0.0, zero, W).ravel(), stored.coords), shape=(n, n)) for zero in (0.0, -0.0)
     )
-    order = stability.canonical_order(some)
+    order = canonical_order(some)
     assert sorted(order.tolist()) == list(range(n))
-    assert stability.canonical_order(other).tolist() == order.tolist()
+    assert canonical_order(other).tolist() == order.tolist()
     p = rng.permutation(n)
-    of_others = stability.canonical_order(sparse.csr_array(some.toarray()[p][:, p]))
-    first = stability.canonical_order(W)
+    of_others = canonical_order(sparse.csr_array(some.toarray()[p][:, p]))
+    first = canonical_order(W)
     assert np.array_equal(W[first][:, first], W[p][:, p][of_others][:, of_others])
 
 
@@ -325,10 +326,10 @@ def test_states_come_back_by_object_id():
         1,
         {"similarity": "adds3"},
         0,
-        admm.warm_arrays({2: State(V, 7.0)}, np.array([5, 1, 3])),
+        warm_start.warm_arrays({2: State(V, 7.0)}, np.array([5, 1, 3])),
         {},
     )
-    back = admm.warm_states(made, Params(), np.array([3, 5, 1, 8]))
+    back = warm_start.warm_states(made, Params(), np.array([3, 5, 1, 8]))
     assert back == {}  # three quarters known: not enough
-    back = admm.warm_states(made, Params(), np.array([3, 5, 1]))[2]
+    back = warm_start.warm_states(made, Params(), np.array([3, 5, 1]))[2]
     assert back.rho == 7.0 and np.array_equal(back.V, V[np.ix_([2, 0, 1], [2, 0, 1])])

@@ -11,9 +11,9 @@ import pytest
 from pyarrow import parquet
 
 from stream_engine.commands import dead_letters
-from stream_engine.service import publishing
+from stream_engine.service import disk_room
+from stream_engine.service.disk_room import DiskRoom
 from stream_engine.service.metrics import Metrics
-from stream_engine.service.publishing import DiskRoom
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
 from tests.support.facts import states
@@ -168,7 +168,7 @@ def test_too_little_room_for_snapshots_is_said_once(tmp_path, monkeypatch):
     size = store.publish(Engine().snapshot())[1]
     room, free = DiskRoom(store, 3, metrics, log), namedtuple("Usage", "free")
     for bytes_free in (3 * size, 3 * size - 1, 3 * size - 1, 3 * size):
-        monkeypatch.setattr(publishing.shutil, "disk_usage", lambda _, n=bytes_free: free(n))
+        monkeypatch.setattr(disk_room.shutil, "disk_usage", lambda _, n=bytes_free: free(n))
         room.look()
     assert [(level, more["needed"]) for level, _, more in log.said] == [("warning", 4 * size), ("info", 4 * size)]
     assert metrics.registry.get_sample_value("stream_engine_disk_needed_bytes") == 4 * size

@@ -15,7 +15,7 @@ from stream_engine.input.settings.loading import load
 from stream_engine.input.sources import accumulators_in_use
 from stream_engine.refits import reliability
 from stream_engine.service.repair.recount import empty_like
-from stream_engine.service.resumed import restored
+from stream_engine.service.resumed import restore_engine
 from stream_engine.state.engine import Engine
 from tests.support.generators import dense_batch, with_provenance
 
@@ -135,6 +135,6 @@ def test_a_state_stays_as_it_was_made_and_without_votes_if_named_so():
     kept = Engine(DEFAULT_ACCUMULATORS, True).snapshot()
     assert accumulators_in_use(without, kept) == WITHOUT
     with pytest.raises(ValueError, match="worker_votes"):
-        restored(without, kept)
+        restore_engine(without, kept)
     own = load(None, {"source": ("x.csv",), "accumulators": ("adds3",)}, {})
     assert accumulators_in_use(own, Engine(OLDER, False).snapshot()) == ("adds3",)

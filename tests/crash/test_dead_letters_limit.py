@@ -4,7 +4,7 @@ from connectors import Position, Record
 from connectors.files.dead_letters import DeadLetterFile, letters_before
 from stream_engine.formats.options import EventOptions
 from stream_engine.input.decoding import RecordDecoder
-from stream_engine.service.dead_letters import limit_folder, remove_segments
+from stream_engine.service.dead_letter_limit import limit_folder, remove_segments
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import encode
 from stream_engine.state.store import Store

@@ -81,13 +81,13 @@ def test_an_artifact_is_not_a_snapshot():
 
 
 def test_a_header_that_is_nested_too_deeply_is_refused():
-    for depth, wrap in product((1, container.DEEPEST), (lambda inner: [inner], lambda inner: {"a": inner})):
+    for depth, wrap in product((1, container.MAX_DEPTH), (lambda inner: [inner], lambda inner: {"a": inner})):
         meta = reduce(lambda inner, _: wrap(inner), range(depth), 0)
         data = b"".join(container.encode("x", {"a": meta}, {})[0])
         if depth == 1:
             assert container.decode(data)[1] == {"a": meta}
             continue
-        with pytest.raises(Corrupt, match=f"more than {container.DEEPEST} nested"):
+        with pytest.raises(Corrupt, match=f"more than {container.MAX_DEPTH} nested"):
             container.decode(data)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stream_engine.data.interner import ALL_BITS, LATELY, SHORT, TRIED, Interner
+from stream_engine.data.interner import ALL_BITS, MAX_RECENT_BYTES, RECENT_SLOTS, RECENT_TRIAL, Interner
 from stream_engine.data.packed_names import pack_names
 
 LETTERS = ["", "a", "b", "é", "日", "\0", "x" * 7, "y" * 8, "z" * 9, "w" * 1024]
@@ -22,14 +22,14 @@ def test_numbers_are_those_of_a_dictionary(bits):
     assert ids[: len(known)].tolist() == list(range(len(known))) and missing == sum(unknown)
 
 
-@pytest.mark.parametrize(("letters", "different"), [(1, 20), (2, 400), (3, 4 * LATELY)])
+@pytest.mark.parametrize(("letters", "different"), [(1, 20), (2, 400), (3, 4 * RECENT_SLOTS)])
 def test_names_met_lately_have_the_numbers_of_a_dictionary(letters, different):
     """Few names that come often, and so many that one displaces another: of any length around that of a short one, and
     alike but for their last letter, their length or a zero."""
     rng, known, interner = np.random.default_rng(letters), {}, Interner()
     ends = ["", "\0", "\0\0", "b"]
-    lengths = [0, 1, 7, 8, 9, SHORT - 2, SHORT - 1, SHORT, SHORT + 1]
-    for size in (3 * TRIED, 40_000):
+    lengths = [0, 1, 7, 8, 9, MAX_RECENT_BYTES - 2, MAX_RECENT_BYTES - 1, MAX_RECENT_BYTES, MAX_RECENT_BYTES + 1]
+    for size in (3 * RECENT_TRIAL, 40_000):
         numbers = rng.integers(different, size=size).tolist()
         halves = [(f"{i // 4:0{letters}d}", lengths[i // 4 % len(lengths)], ends[i % 4]) for i in numbers]
         names = [stem.ljust(length, "x") + end for stem, length, end in halves]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from stream_engine import exports
-from stream_engine.clustering import similarity_matrix, similarity_of_snapshot, stability
-from stream_engine.clustering.similarity_of_snapshot import Factored
+from stream_engine.clustering import kernel_factors, similarity_matrix, similarity_of_snapshot, stability
+from stream_engine.clustering.kernel_factors import KernelFactor
 from stream_engine.counts import kernels
 from stream_engine.counts.gram_matrices import read_only
 from stream_engine.data import symmetric_matrices
@@ -98,9 +98,8 @@ def test_k1_of_many_objects_is_clustered_in_feature_space(how, monkeypatch):
     snapshot, module = world(size=4000).snapshot(), refit_module("spectral")
     whole = module.refit(snapshot, module.Params(similarity="k1", **how), 0).arrays
     monkeypatch.setattr(kernels, "KERNEL_LIMIT", 11)
-    assert isinstance(
-        similarity_of_snapshot.restricted(similarity_of_snapshot.similarity(snapshot, "k1").W, np.arange(12)), Factored
-    )
+    W = similarity_of_snapshot.similarity(snapshot, "k1").W
+    assert isinstance(similarity_of_snapshot.restrict(W, np.arange(12)), KernelFactor)
     made = module.refit(snapshot, module.Params(similarity="k1", **how), 0).arrays
     assert stability.agreement(whole["labels"], made["labels"]) == 1.0 and int(made["k"]) == int(whole["k"])
     assert ((made["labels"] < 0) == (whole["labels"] < 0)).all() and len(set(made["labels"])) == int(made["k"]) + 1
@@ -110,8 +109,8 @@ def test_k1_of_many_objects_is_clustered_in_feature_space(how, monkeypatch):
 def test_clusters_in_feature_space_are_refined_where_that_is_better():
     rng = np.random.default_rng(0)
     rows = planted_triplets(rng, rng.normal(size=(20, 2)), 3000, 0.0)
-    W = Factored(kernels.features1(columns_from_triplets(rows, 20)))
-    each = (similarity_of_snapshot.clustered(W, 4, 0, refine, lambda *_, **__: None) for refine in (False, True))
+    W = KernelFactor(kernels.features1(columns_from_triplets(rows, 20)))
+    each = (kernel_factors.kernel_k_means(W, 4, 0, refine, lambda *_, **__: None) for refine in (False, True))
     (_, rough), (_, refined) = each
     assert rough < refined
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stream_engine.clustering import similarity_of_snapshot
+from stream_engine.clustering import kernel_factors
 from stream_engine.counts import kernels
 from stream_engine.counts.landmark_designs import features2, landmarks2
 from tests.support.landmark_worlds import columns_of, counted, landmark_world, share
@@ -40,7 +40,7 @@ def test_the_narrow_features_are_the_formula_and_give_k2_of_ordinary_objects(see
     np.testing.assert_allclose((dense @ dense.T)[block], kernels.k2(columns)[block], atol=1e-12)
     if len(triplets) > 400:
         assert landmarks2(columns).tolist() == marks.tolist()
-        assert (similarity_of_snapshot.factor(columns, "k2") != narrow).nnz == 0
+        assert (kernel_factors.factor(columns, "k2") != narrow).nnz == 0
 
 
 def test_other_designs_are_not_taken_for_one():
@@ -53,7 +53,7 @@ def test_other_designs_are_not_taken_for_one():
     ):
         columns = columns_of(rows, 40)
         assert landmarks2(columns).tolist() == []
-        assert (similarity_of_snapshot.factor(columns, "k2") != kernels.features2(columns)).nnz == 0
+        assert (kernel_factors.factor(columns, "k2") != kernels.features2(columns)).nnz == 0
     rows, marks = landmark_world(rng, 40, 5, 2000, 2)
     ordinary = np.setdiff1d(np.arange(40), marks)[:2]
     one_more = np.concatenate([rows, [[marks[0], *ordinary]]]).astype(np.int32)

@@ -45,7 +45,7 @@ def test_nothing_is_predicted_after_it_was_learned():
     fast.model.setting[2] = 0.0  # by itself it would see that there is little to learn
     monitor = PredictionMonitor(DriftSettings(enabled=False), Metrics(), Lines(), fast)
     for at in range(0, len(tossed), 50):
-        monitor.observed(as_batch(tossed[at : at + 50], N), {})
+        monitor.observe(as_batch(tossed[at : at + 50], N), {})
     live = monitor.tell()["predictors"]["online"]["triplet"]["total"]["accuracy"]
     monitor.close()
     assert abs(live - 0.5) < 0.08
@@ -78,19 +78,19 @@ def test_batches_and_workers():
 def test_a_fit_is_taken_over_once_and_what_came_since_is_learned_again():
     log, fast = Lines(), Online(3)
     monitor = PredictionMonitor(DriftSettings(enabled=False), Metrics(), log, fast)
-    monitor.observed(as_batch(TRIPLETS[:2000], N), {})
+    monitor.observe(as_batch(TRIPLETS[:2000], N), {})
     snapshot, made = fitted(TRIPLETS[:2000], 1)
     monitor.serve(snapshot)
-    monitor.observed(as_batch(TRIPLETS[2000:], N), {})
+    monitor.observe(as_batch(TRIPLETS[2000:], N), {})
     for _ in range(2):
-        monitor.published(Published(snapshot, {"embedding": made}))
+        monitor.use_published(Published(snapshot, {"embedding": made}))
     monitor.serve(snapshot._replace(sequence=2))
     kept = fast.kept()
     assert len(log.said) == 1
     assert (kept.report["d"], kept.report["kernel"], kept.report["fit_of_snapshot"]) == (2, "ste", 1)
     assert fast.model.seen == 3000 and kept.arrays["answers"].sum() == 9000
     assert (fast.model.margins(TRIPLETS[:, [0, 1, 0, 2]]) > 0).mean() > 0.85
-    monitor.published(Published(snapshot, {"embedding": made._replace(sequence=9)}))  # newer than the snapshot
+    monitor.use_published(Published(snapshot, {"embedding": made._replace(sequence=9)}))  # newer than the snapshot
     assert not fast.take(fitted(TRIPLETS[:10], 0)[1])
     monitor.close()
     for sequence in range(100):

@@ -113,13 +113,16 @@ def test_a_fitted_map_notices_who_the_counts_cannot_tell_from_others():
     rng, names = np.random.default_rng(3), [f"p{i}" for i in range(12)]
     events = responses(rng, dict.fromkeys(names, 60), lambda name: name != "p3", n=20)
     by_counts, fitted = study(events), study(events).fit("embedding", **QUICK)
-    weak, strong = (checked(each.published, False) for each in (by_counts, fitted))
+    weak, strong = (check_participants(each.published, False) for each in (by_counts, fitted))
     assert strong.noticed > weak.noticed + 0.2
     reasons = dict(zip(strong.names, strong.reasons))
     assert "p3" in reasons and not any(weak.reasons)
     assert "chance" in reasons.pop("p3") and not any(reasons.values())
     later = study(events[:-60]).published
-    assert checked(fitted.published._replace(snapshot=later.snapshot), False).noticed == checked(later, False).noticed
+    assert (
+        check_participants(fitted.published._replace(snapshot=later.snapshot), False).noticed
+        == check_participants(later, False).noticed
+    )
 
 
 def test_a_file_with_every_row_twice_is_told():

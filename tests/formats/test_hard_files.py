@@ -15,7 +15,7 @@ import pytest
 import stream_engine as se
 from stream_engine.input.answers_in_words import answers
 from stream_engine.input.decoding import RecordDecoder
-from stream_engine.input.layout_inference import prepared
+from stream_engine.input.layout_inference import prepare
 from stream_engine.input.settings import BadSettings
 from stream_engine.input.settings.loading import load
 from stream_engine.input.sources import event_options, source
@@ -43,7 +43,7 @@ def table(rows, delimiter=","):
 
 def comparisons(path, **options):
     """What is read of a file without further options."""
-    settings = prepared(load(None, {"source": (str(path),), **options}, {})).decided().settings
+    settings = prepare(load(None, {"source": (str(path),), **options}, {})).raise_if_undecided().settings
     ingest, found = RecordDecoder(event_options(settings)._replace(provenance=True), settings.input.format), Counter()
     opened = source(settings, str(path), {})
     while not opened.finished():
@@ -214,7 +214,7 @@ def test_rows_without_an_answer_are_counted(tmp_path):
     rows = [{"target": a, "left": b, "right": c, "response": i} for a, b, c, i in TRIALS]
     rows[7]["response"] = rows[9]["response"] = None
     (tmp_path / "t.json").write_text(json.dumps(rows))
-    asked = prepared(load(None, {"source": (str(tmp_path / "t.json"),)}, {}))
+    asked = prepare(load(None, {"source": (str(tmp_path / "t.json"),)}, {}))
     (excluded,) = [each for each in asked.evidence if each.topic == "empty cells"]
     assert excluded.choice == "response!=" and excluded.why.startswith("2 of 40 rows")
     kept = [each for n, each in enumerate(TRIALS) if n not in (7, 9)]
@@ -275,7 +275,7 @@ def test_triplets_of_people_in_the_form_of_spose_are_asked_for_and_read(judgemen
     odd = np.array([[int(row[name]) for name in ("a", "b", "odd")] for row in held])
     odd = odd[[len(set(row)) == 3 for row in odd.tolist()]]
     np.save(tmp_path / name, odd) if name.endswith("npy") else np.savetxt(tmp_path / name, odd, "%d")
-    asked = prepared(load(None, {"source": (str(tmp_path / name),)}, {}))
+    asked = prepare(load(None, {"source": (str(tmp_path / name),)}, {}))
     (read,) = [each for each in asked.rivals if each.input.type_ == "odd_one_out"]
     layout = {"input.header": read.input.header, "input.delimiter": read.input.delimiter}
     options = {"input.type": "odd_one_out", "input.columns": dict(read.input.columns)}

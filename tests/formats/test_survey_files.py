@@ -10,7 +10,7 @@ from stream_engine.formats.options import UnreadableHeader
 from stream_engine.formats.record_columns import records_of
 from stream_engine.input.answers_in_words import answers
 from stream_engine.input.decoding import RecordDecoder
-from stream_engine.input.layout_inference import prepared
+from stream_engine.input.layout_inference import prepare
 from stream_engine.input.settings import BadSettings
 from stream_engine.input.settings.loading import load
 from stream_engine.input.sources import event_options, source
@@ -37,20 +37,20 @@ def test_a_file_is_read_right_or_refused_with_both_commands(tmp_path, name):
     file = FILES[name]
     path = tmp_path / file.name
     path.write_bytes(file.text.encode(file.encoding))
-    inferred = prepared(load(None, {"source": (str(path),)}, {}))
+    inferred = prepare(load(None, {"source": (str(path),)}, {}))
     if file.refused:
         with pytest.raises(BadSettings, match="nothing was read"):
-            inferred.decided()
+            inferred.raise_if_undecided()
         assert any(read(each)[0] == Counter(file.answers) for each in inferred.rivals)
         return
     if not file.answers:
         with pytest.raises(UnreadableHeader, match="--columns"):
-            read(inferred.decided().settings)
+            read(inferred.raise_if_undecided().settings)
         return
-    got, catch, refused = read(inferred.decided().settings)
-    assert got == Counter(file.answers), (inferred.said, refused[:2])
-    assert catch == file.catch, (inferred.said, refused[:2])
-    assert not refused, (inferred.said, refused[:2])
+    got, catch, refused = read(inferred.raise_if_undecided().settings)
+    assert got == Counter(file.answers), (inferred.line, refused[:2])
+    assert catch == file.catch, (inferred.line, refused[:2])
+    assert not refused, (inferred.line, refused[:2])
 
 
 @pytest.mark.parametrize("columns", [("Reference", "Near", "Far"), ("Target", "Option1", "Option2", "Choice")])

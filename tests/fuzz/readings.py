@@ -12,7 +12,7 @@ from pathlib import Path
 from stream_engine.formats.options import UnusableOptions
 from stream_engine.input.answers_in_words import answers
 from stream_engine.input.decoding import RecordDecoder
-from stream_engine.input.layout_inference import prepared
+from stream_engine.input.layout_inference import prepare
 from stream_engine.input.settings import BadSettings
 from stream_engine.input.settings.loading import load
 from stream_engine.input.sources import event_options, source
@@ -26,7 +26,7 @@ def outcome(file: Generated, folder: Path) -> tuple[str, str]:
     path = folder / file.name
     path.write_bytes(file.content)
     try:
-        inferred = prepared(load(None, {"source": (str(path),)}, {})).decided()
+        inferred = prepare(load(None, {"source": (str(path),)}, {})).raise_if_undecided()
         settings = inferred.settings
         ingest, found, rejected = (
             RecordDecoder(event_options(settings)._replace(provenance=True), settings.input.format),
@@ -43,8 +43,8 @@ def outcome(file: Generated, folder: Path) -> tuple[str, str]:
         return REFUSED, str(error)
     truth = Counter((who, *canonical(tuple(names))) for who, *names in file.truth.elements())
     if rejected and not found - truth:
-        return ALOUD, inferred.said
-    return (RIGHT if found == truth and not rejected else WRONG), inferred.said
+        return ALOUD, inferred.line
+    return (RIGHT if found == truth and not rejected else WRONG), inferred.line
 
 
 def canonical(names: tuple[str, ...]) -> tuple[str, ...]:

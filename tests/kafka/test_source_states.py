@@ -11,7 +11,7 @@ from connectors.kafka.client import ClientFailed, Progress, Range, TopicMissing
 from connectors.kafka.source import MAX_FRESH_CLIENTS, KafkaSource
 from connectors.kafka.source_states import Connecting, FailedReading, Reading, Waiting
 from stream_engine.service.context import Context, HttpContext
-from stream_engine.service.http.live_page import LiveMetrics
+from stream_engine.service.http.live_metrics import LiveMetrics
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.source_health import SourceHealth
 from stream_engine.state.engine import Engine

@@ -6,7 +6,7 @@ import pytest
 from scipy.optimize import linprog
 
 from stream_engine.kernel_learning import factored, linear, mkpoe, rckl
-from stream_engine.kernel_learning.pair_lists import triplet_rows
+from stream_engine.kernel_learning.gram_comparisons import triplet_rows
 from stream_engine.kernel_learning.problem import Problem
 from tests.support import kernel_reference as reference
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.kernel_learning import factored, mkpoe, pair_lists, rckl
+from stream_engine.kernel_learning import dual_proof, factored, mkpoe, pair_lists, rckl
 from stream_engine.kernel_learning import problem as form
-from stream_engine.kernel_learning.pair_lists import adjoint, excess
+from stream_engine.kernel_learning.gram_comparisons import adjoint, excess
 from tests.support import kernel_reference as reference
 from tests.support.kernel_reference import random_problem
 
@@ -42,7 +42,7 @@ def test_what_is_proven_is_feasible(seed, loss):
     problem = random_problem(rng, loss)
     lists = pair_lists.of_rows(problem.rows, problem.n)
     y = rng.random(len(problem.rows)) * problem.weight * rng.choice([0.01, 1.0])
-    dual = factored.proven(problem, lists, y)
+    dual = dual_proof.shrink_to_proven(problem, lists, y)
     blocks, _ = reference.dual_blocks(problem, dual)
     assert all(np.linalg.eigvalsh(block)[0] >= -cost for block, cost in zip(blocks, problem.trace_cost))
     blocks, _ = reference.dual_blocks(problem, y)
@@ -57,8 +57,8 @@ def test_a_dual_is_within_its_columns_and_no_point_is_below_its_bound(seed, loss
     rng = np.random.default_rng(seed)
     problem = random_problem(rng, loss)
     lists, point = pair_lists.of_rows(problem.rows, problem.n), random_point(rng, problem)
-    found = factored._dual(problem, lists, form.slope(problem, reference.excess_of(problem, *point)))
-    dual = factored.proven(problem, lists, found.s * found.y)
+    found = factored._dual_step(problem, lists, form.slope(problem, reference.excess_of(problem, *point)))
+    dual = dual_proof.shrink_to_proven(problem, lists, found.s * found.y)
     assert (problem.column_cost + problem.columns.T @ dual >= -1e-9).all() and (dual <= problem.weight + 1e-12).all()
     best = factored.solve(problem, point, 2 * dual, 1e-2)
     assert form.dual_value(problem, dual) <= best.certificate.objective * (1 + 1e-12)
@@ -81,14 +81,14 @@ def test_lanczos_finds_the_smallest_eigenvalues_of_a_laplacian():
     _, triplets = reference.planted(5, 200, 3000)
     lists = pair_lists.of_rows(reference.rows_of(triplets), 200)
     matrix = pair_lists.laplacian(lists, pair_lists.shares(lists, np.ones(3000)))
-    values, vectors = factored.smallest_eigenvalues(matrix, 3)
+    values, vectors = dual_proof.smallest_eigenvalues(matrix, 3)
     np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix.toarray())[:3], rtol=1e-6)
     np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-3 * abs(values[0]))
     few = pair_lists.laplacian(lists, np.where(np.arange(len(lists.i)) < 3, -1.0, 0.0))  # of rank 3: Lanczos restarts
     for each in (few, 0.0 * few):
-        values, vectors = factored.smallest_eigenvalues(each, 5)
+        values, vectors = dual_proof.smallest_eigenvalues(each, 5)
         np.testing.assert_allclose(values, np.linalg.eigvalsh(each.toarray())[:5], atol=1e-6)
-        assert np.array_equal(vectors, factored.smallest_eigenvalues(each, 5)[1])
+        assert np.array_equal(vectors, dual_proof.smallest_eigenvalues(each, 5)[1])
 
 
 def test_pivoted_cholesky_keeps_the_rank():

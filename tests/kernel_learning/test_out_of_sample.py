@@ -169,8 +169,8 @@ def test_columns_of_others_are_those_of_the_same_kernel(files, what):
     spec = KernelSpec(str(folder / SPECS[what]), kind, gamma=0.3 if kind == "rbf" else None)
     mine = auxiliary_kernels.load({"a": spec}, [NAMES[i] for i in SOME], NAMES)
     (across,) = auxiliary_kernels.across({"a": spec}, NAMES, np.array(SOME))
-    assert across.known.tolist() == [not (what == "linear" and i in (2, 9)) for i in range(N)]
-    others = np.array([i for i in OTHERS if across.known[i]])
+    assert across.in_file.tolist() == [not (what == "linear" and i in (2, 9)) for i in range(N)]
+    others = np.array([i for i in OTHERS if across.in_file[i]])
     found = across.columns(others)
     assert mine.report[0]["unknown"] == (SPECS[what] == "counts.npz")
     whole = auxiliary_kernels.load({"a": spec}, NAMES).kernels[0]

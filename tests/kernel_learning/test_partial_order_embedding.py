@@ -14,11 +14,11 @@ from stream_engine.kernel_learning import auxiliary_kernels, constant_shift, lin
 from stream_engine.kernel_learning.constraints import (
     NAMES,
     Constraints,
-    by_objects_out,
     constraints,
     without_contradictions,
 )
-from stream_engine.kernel_learning.pair_lists import excess, satisfied, triplet_rows
+from stream_engine.kernel_learning.gram_comparisons import excess, satisfied, triplet_rows
+from stream_engine.kernel_learning.object_folds import by_objects_out
 from stream_engine.refits import CannotRefit, beta_choice
 from stream_engine.refits import partial_order_embedding as poe
 from stream_engine.state.snapshot import triplet_columns
@@ -408,7 +408,7 @@ def test_smallest_beta_is_where_learning_starts(aux):
 @pytest.mark.parametrize("variant", ["full", "diagonal"])
 def test_any_beta_publishes_its_best_iterate_and_says_if_it_is_not_certified(aux, beta, variant, monkeypatch):
     """The gap of the report is exact: the objective is attained by K's own W, and the bound is below the optimum."""
-    monkeypatch.setattr(programs, "MOST_OBJECTS", 10)  # no second solver
+    monkeypatch.setattr(programs, "MAX_OBJECTS", 10)  # no second solver
     _, triplets, specs = aux
     params = poe.Params(form=variant, kernels=specs, beta=beta, constraints="raw", max_iterations=40)
     made = poe.refit(reference.snapshot_of(triplets, 24), params, 0)

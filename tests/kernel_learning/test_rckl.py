@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.evaluation import hash_split
-from stream_engine.kernel_learning import auxiliary_kernels, rckl
-from stream_engine.kernel_learning.pair_lists import adjoint, excess, satisfied, triplet_rows, weighted_triplets
+from stream_engine.kernel_learning import auxiliary_kernels, lambda_search, rckl
+from stream_engine.kernel_learning.gram_comparisons import adjoint, excess, satisfied, triplet_rows, weighted_triplets
 from stream_engine.refits import kernel_learning
 from stream_engine.state import artifact
 from stream_engine.state.snapshot import triplet_columns
@@ -187,7 +187,7 @@ def test_the_search_goes_on_below_the_grid_while_that_helps(monkeypatch):
     assert len(tried) > 3 and np.allclose(np.divide(steps[:-1], steps[1:]), 2)
     best = min(tried, key=lambda t: t["log_loss"])
     assert made.report["lambda1"] == best["lambda1"] < steps[1] and made.report["chosen_by"] == "held-out log loss"
-    assert tried[-1]["log_loss"] >= best["log_loss"] or len(tried) == 2 + rckl.BEYOND
+    assert tried[-1]["log_loss"] >= best["log_loss"] or len(tried) == 2 + lambda_search.MAX_BELOW
 
 
 @pytest.mark.parametrize("loss", ["ste", "hinge"])

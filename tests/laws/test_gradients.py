@@ -54,7 +54,7 @@ def rows_of_four() -> np.ndarray:
 
 def given_positions():
     questions = of_rows(rows_of_four(), 6, np.ones(60), np.zeros(60, np.int64))
-    position_fits.given(questions, np.random.default_rng(0).normal(size=(6, 2)))
+    position_fits.fits_of_positions(questions, np.random.default_rng(0).normal(size=(6, 2)))
 
 
 def calibrated_margins():

@@ -23,7 +23,7 @@ from stream_engine.refits import refit_module
 from stream_engine.report import SECTIONS, maker
 from stream_engine.report.material import material
 from stream_engine.service.context import HttpContext
-from stream_engine.service.http.live_page import LiveMetrics
+from stream_engine.service.http.live_metrics import LiveMetrics
 from stream_engine.service.metrics import Metrics
 from stream_engine.state import snapshot as snapshots
 from stream_engine.state.engine import Engine

@@ -56,7 +56,7 @@ def test_no_fit_that_predicts_a_labelled_object_had_its_label():
     model = Model("one", (1.0,), score)
     found = nested.choose([model], labels, 3, ids, np.arange(30), 100, 1000, lambda *_, **__: None)
     trained.clear()
-    nested.delivered(found, labels, 3, ids, 60)
+    nested.score_all(found, labels, 3, ids, 60)
     assert all(not train & asked for train, asked in trained)
     assert sorted(each for _, asked in trained for each in asked) == list(range(60))
     (rest,) = [train for train, asked in trained if not asked & {*ids.tolist()}]
@@ -267,7 +267,7 @@ def test_the_model_of_classes_is_the_one_with_the_least_loss():
     models = [Model(name, (1.0, 4.0), saying(size)) for name, size in (("weak", 0.0), ("good", 3.0), ("wrong", -1.0))]
     found = nested.choose(models, labels, 2, np.arange(30), np.arange(30), 100, 1000, lambda *_, **__: None)
     made = classify._report(found, ["a", "b"], np.arange(40), np.arange(30), {"k1": "why"})
-    assert made["model"] == "good" and made["setting"] == found.chosen["good"]
+    assert made["model"] == "good" and made["setting"] == found.setting_by_model["good"]
     assert made["chosen_by"].startswith("log loss") and made["without"] == {"k1": "why"}
     assert (made["labelled"], made["predicted"], made["classes"]) == (30, 40, ["a", "b"])
     held = made["held_out"]

@@ -15,7 +15,7 @@ from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.input.settings import DriftSettings
 from stream_engine.service.context import HttpContext
-from stream_engine.service.http.live_page import LiveMetrics
+from stream_engine.service.http.live_metrics import LiveMetrics
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.state.artifact import Artifact
@@ -51,7 +51,7 @@ def run():
         for begin, end in zip((0, *PARTS), PARTS):
             lines = "\n".join(map(json.dumps, made[begin:end])).encode()
             for batch in engine.learn_in_pieces(decoder("json", EventOptions())(lines)):
-                monitor.observed(batch, engine.counters["progressive"])
+                monitor.observe(batch, engine.counters["progressive"])
             if begin:
                 w = similarities(made[:begin])
                 three = [

@@ -21,8 +21,8 @@ from stream_engine.formats.event_fields import OPTIONAL, PAIR_COLUMNS, SHAPES, V
 from stream_engine.input.settings import Settings
 from stream_engine.refits import REFITS, refit_module
 from stream_engine.service.context import HttpContext
+from stream_engine.service.http.admin_routes import admin_routes
 from stream_engine.service.http.paths import ADMIN, READ
-from stream_engine.service.http.routes import admin_routes
 from stream_engine.service.metrics import Metrics
 from tests.conftest import ROOT
 

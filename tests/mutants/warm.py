@@ -205,7 +205,9 @@ def tried(session: Session, job: dict, out: Path, temporary: Path) -> None:
 
 def _on(session: Session, mutant: Mutant, source: str, tests: list[str], given: dict, temporary: Path) -> None:
     """In a child: run tests on a mutant, with the code that is loaded changed in place where that can be."""
-    made = given["stale"] and any(type(each).__name__ == "Kernel" and each.made for each in gc.get_objects())
+    made = given["stale"] and any(
+        type(each).__name__ == "Kernel" and each.compiled_function for each in gc.get_objects()
+    )
     if made or given["cold"] or not swapped(mutant.file, source, mutant.applied(source)):
         (temporary / "cold.json").write_text(json.dumps({"tests": tests, "temporary": str(temporary)}))
         os.execv(sys.executable, [sys.executable, "-m", "tests.mutants.warm", str(temporary / "cold.json")])

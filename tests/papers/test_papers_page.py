@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deploy.manual import DOCS
-from stream_engine.kernel_learning.pair_lists import excess, triplet_rows
+from stream_engine.kernel_learning.gram_comparisons import excess, triplet_rows
 from tests.benchmarks.__main__ import main as benchmarks
 from tests.benchmarks.papers import PAPERS, command, heim_early
 from tests.benchmarks.papers.kept import Cell, Kept

@@ -210,11 +210,11 @@ def test_a_run_predicts_by_each_set_before_it_learns(folder):
     specs = {**settings.features, "bad": bad}
     monitor = PredictionMonitor(DriftSettings(), metrics, log, features=specs)
     half = WORLD._replace(rows=ROWS[:600], worker=np.zeros(600, int)).snapshot()
-    monitor.published(Published(half, {}))
+    monitor.use_published(Published(half, {}))
     monitor._making.result()
     later = ROWS[600:]
     batch = empty_batch(30)._replace(triplets=np.ascontiguousarray(later[:, [0, 1, 3]]))
-    monitor.observed(batch, {})
+    monitor.observe(batch, {})
     monitor._observer.test()
     monitor.tell()
     x, (i, j, k, l) = WORLD.features, later.T

@@ -6,7 +6,7 @@ import pytest
 from stream_engine.clustering import sdp_by_cvxpy
 from stream_engine.clustering.cascade import solve
 from stream_engine.kernel_learning import programs
-from stream_engine.kernel_learning.pair_lists import excess, triplet_rows
+from stream_engine.kernel_learning.gram_comparisons import excess, triplet_rows
 from stream_engine.refits import CannotRefit, SolverFailed, refit_module
 from stream_engine.refits.sdp_clustering import Params
 from tests.support.kernel_reference import planted
@@ -60,7 +60,7 @@ def test_where_the_engine_misses_its_tolerance_cvxpy_comes_closer(kind, monkeypa
     found = made(kind, **{GIVEN[kind][1]: value}, max_iterations=1)
     assert found.report["solver"] == "cvxpy" and found.report["gap"] <= value
     for module in (programs, sdp_by_cvxpy):
-        monkeypatch.setattr(module, "MOST_OBJECTS", N - 1)
+        monkeypatch.setattr(module, "MAX_OBJECTS", N - 1)
     if kind == "kernel_learning":
         with pytest.raises(SolverFailed, match="after 1 iterations"):
             made(kind, **{GIVEN[kind][1]: value}, max_iterations=1)
@@ -82,7 +82,7 @@ def test_what_is_ended_early_is_not_solved_again(kind):
 @pytest.mark.parametrize("kind", GIVEN)
 def test_above_the_size_cvxpy_is_refused_in_one_line(kind, monkeypatch):
     for module in (programs, sdp_by_cvxpy):
-        monkeypatch.setattr(module, "MOST_OBJECTS", N - 1)
+        monkeypatch.setattr(module, "MAX_OBJECTS", N - 1)
     with pytest.raises(CannotRefit) as caught:
         made(kind, solver="cvxpy")
     text = str(caught.value)
@@ -91,8 +91,8 @@ def test_above_the_size_cvxpy_is_refused_in_one_line(kind, monkeypatch):
     assert f"got {N}" in text
     assert f"at most {N - 1}" in text
     assert "engine" in text and "objects" in text
-    monkeypatch.setattr(programs, "MOST_OBJECTS", 100)
-    monkeypatch.setattr(programs, "MOST_COMPARISONS", 20)
+    monkeypatch.setattr(programs, "MAX_OBJECTS", 100)
+    monkeypatch.setattr(programs, "MAX_COMPARISONS", 20)
     if kind != "sdp_clustering":
         with pytest.raises(CannotRefit, match="at most 20"):
             made(kind, solver="cvxpy")

@@ -29,7 +29,7 @@ from stream_engine.input.settings import loading as configuration
 from stream_engine.refits import NEEDED_ARTIFACT, REFITS
 from stream_engine.service import prediction_monitor, source_health
 from stream_engine.service.http import built_files, listener, live_page
-from stream_engine.service.http.access import REASONS as REFUSALS
+from stream_engine.service.http.refusals import REASONS as REFUSALS
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.run import run
 from stream_engine.state.engine import Engine
@@ -237,7 +237,7 @@ def of_deeds(driven: Driven, folder: Path, monkeypatch) -> None:
     burst, _ = ran(folder / "share", jsonl(folder / "share.jsonl", [TRIPLET, "refused"] * 60), **rule)
     driven.check(burst, 0.5, "rejected_share")
     source = jsonl(folder / "k.jsonl", [TRIPLET, "refused", "refused too"] * 12)
-    monkeypatch.setattr(settings_of_sources, "LEAST_BLOCK", 200)
+    monkeypatch.setattr(settings_of_sources, "MIN_BLOCK_BYTES", 200)
     limited = {"dead_letters_keep_bytes": 1000, "snapshot.every": 1}
     metrics, _ = ran(folder / "k", source, **limited, **rule)
     gone = Store(folder / "k").latest().snapshot.counters["dead_letters"]
@@ -251,9 +251,9 @@ def of_deeds(driven: Driven, folder: Path, monkeypatch) -> None:
 
 def of_a_run_that_goes_on(driven: Driven, folder: Path, monkeypatch) -> None:
     """Held and let go, without progress and with it, asked too much, its disk gone for a while."""
-    monkeypatch.setattr(live_page, "MOST_VIEWERS", 1)
+    monkeypatch.setattr(live_page, "MAX_VIEWERS", 1)
     monkeypatch.setattr(source_health, "STALL_SECONDS", 0)
-    monkeypatch.setattr(built_files, "MOST_BYTES", 1200)
+    monkeypatch.setattr(built_files, "MAX_FOLDER_BYTES", 1200)
     source, state, metrics = jsonl(folder / "l.jsonl", [TRIPLET] * 5), folder / "l", Metrics()
     monkeypatch.setenv("READERS", TOKEN)
     monkeypatch.setenv("ADMINS", ADMIN)
@@ -364,8 +364,8 @@ def of_a_run_that_goes_on(driven: Driven, folder: Path, monkeypatch) -> None:
 def of_a_crowd(driven: Driven, folder: Path, monkeypatch) -> None:
     """More connections than there are places, and than the process may open."""
     monkeypatch.setattr(listener, "IDLE_TIMEOUT", 1.0)
-    monkeypatch.setattr(live_page, "MOST_VIEWERS", 200)
-    monkeypatch.setattr(listener, "MOST_CONNECTIONS", 2)
+    monkeypatch.setattr(live_page, "MAX_VIEWERS", 200)
+    monkeypatch.setattr(listener, "MAX_CONNECTIONS", 2)
     with served(folder / "c") as world:
         with world.http.stream("GET", "/live") as one, world.http.stream("GET", "/live") as other:
             messages = [each.iter_bytes() for each in (one, other)]

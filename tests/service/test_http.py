@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stream_engine.data.signatures import Signing, in_environment
-from stream_engine.service.http import built_files, listener, routes
+from stream_engine.service.http import built_files, downloads, listener
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.store import Store
 from tests.support.crafted_worlds import published as state
@@ -127,7 +127,7 @@ def test_a_signed_state_is_exported_with_its_key(tmp_path):
 
 
 def test_the_cache_is_bounded_and_forgets_what_is_old(tmp_path, monkeypatch):
-    monkeypatch.setattr(built_files, "MOST_BYTES", 40_000)
+    monkeypatch.setattr(built_files, "MAX_FOLDER_BYTES", 40_000)
     with served(tmp_path) as world:
         world.published = stored(tmp_path, 40).published()
         for what in ("adds3.npz", "triplet_counts.npz", "k1.npz", "objects.json"):
@@ -146,7 +146,7 @@ def test_the_cache_is_bounded_and_forgets_what_is_old(tmp_path, monkeypatch):
 
 
 def test_few_are_waited_for_and_sent_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(routes, "MOST_DOWNLOADS", 2)
+    monkeypatch.setattr(downloads, "MAX_DOWNLOADS", 2)
     monkeypatch.setattr(listener, "IDLE_TIMEOUT", 240.0)  # nobody is closed because this machine is slow
     with served(tmp_path) as world:
         world.published = stored(tmp_path, 1200).published()

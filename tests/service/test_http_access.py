@@ -196,7 +196,7 @@ def shown_by(address: str) -> bytes:
 
 
 def test_a_renewed_certificate_is_used_by_itself_and_one_without_its_key_is_not(tmp_path, monkeypatch, certificate):
-    monkeypatch.setattr(listener, "RENEWAL_LOOK", 0.05)
+    monkeypatch.setattr(certificate, "RENEWAL_SECONDS", 0.05)
     cert, key = Path(tmp_path / "cert"), Path(tmp_path / "key")
     cert.write_bytes(Path(certificate[0]).read_bytes())
     key.write_bytes(Path(certificate[1]).read_bytes())

@@ -11,9 +11,9 @@ from http.client import HTTPResponse
 import httpx
 
 from stream_engine.data import logs
-from stream_engine.data.logs import RateLimit, RateLimitFilter
+from stream_engine.data.rate_limit import RateLimit, RateLimitFilter
+from stream_engine.service.descriptors import connections_allowed, raised_limit
 from stream_engine.service.http import listener
-from stream_engine.service.memory import connections_allowed, raised_limit
 from tests.support.process import until
 from tests.support.served import Lines, closed_by_server, served, stored
 
@@ -22,7 +22,7 @@ ASK = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 def test_silent_connections_give_way_to_new_ones(tmp_path, monkeypatch):
-    monkeypatch.setattr(listener, "MOST_CONNECTIONS", 16)
+    monkeypatch.setattr(listener, "MAX_CONNECTIONS", 16)
     with served(tmp_path) as world:
         silent = [world.connect() for _ in range(60)]
         assert world.http.get("/healthz").status_code == 200
@@ -34,7 +34,7 @@ def test_silent_connections_give_way_to_new_ones(tmp_path, monkeypatch):
 
 
 def test_answers_being_sent_do_not_give_way_and_the_end_of_a_run_cuts_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(listener, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(listener, "MAX_CONNECTIONS", 3)
     monkeypatch.setattr(listener, "IDLE_TIMEOUT", 240.0)  # nobody is closed because this machine is slow
     with served(tmp_path) as world:
         world.published = stored(tmp_path, 1500).published()
@@ -42,9 +42,9 @@ def test_answers_being_sent_do_not_give_way_and_the_end_of_a_run_cuts_them(tmp_p
         for each in readers:
             each.sendall(b"GET /export/adds3.csv HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert each.recv(12) == b"HTTP/1.1 200"
-        silent = [world.connect() for _ in range(2 * listener.RESERVE)]  # the reserve, twice
+        silent = [world.connect() for _ in range(2 * listener.RESERVED_CONNECTIONS)]  # the reserve, twice
         assert world.http.get("/healthz").status_code == 200 and world.http.get("/metrics").status_code == 503
-        assert closed_by_server(silent[0]) and world.refused("full") > 2 * listener.RESERVE
+        assert closed_by_server(silent[0]) and world.refused("full") > 2 * listener.RESERVED_CONNECTIONS
         assert world.refused("gave_way") == 0
         readers.pop().close()
         until(lambda: world.connections() == 2, what="the place of the reader that left")
@@ -102,7 +102,7 @@ def test_a_reader_that_does_not_read_is_cut_and_one_that_reads_slowly_is_not(tmp
 
 
 def test_bodies_that_do_not_come_give_way(tmp_path, monkeypatch):
-    monkeypatch.setattr(listener, "MOST_CONNECTIONS", 4)
+    monkeypatch.setattr(listener, "MAX_CONNECTIONS", 4)
     with served(tmp_path) as world:
         owing = [world.connect() for _ in range(12)]
         for each in owing:
@@ -115,7 +115,7 @@ def test_bodies_that_do_not_come_give_way(tmp_path, monkeypatch):
 
 
 def test_handshakes_have_few_places_and_those_that_said_hello_keep_them(tmp_path, certificate, monkeypatch):
-    monkeypatch.setattr(listener, "MOST_HANDSHAKES", 8)
+    monkeypatch.setattr(listener, "MAX_HANDSHAKES", 8)
     cert, key = certificate
     trusting = ssl.create_default_context(cafile=cert)
     hello = client_hello(trusting)

@@ -10,8 +10,8 @@ from openapi_spec_validator import validate
 
 from stream_engine.asking import knowledge, queue
 from stream_engine.exports.object_places import nearest, of_embedding
-from stream_engine.service.http import access, live_answers
-from stream_engine.service.http.paths import ADMIN, MOST_ASKED, MOST_QUESTIONS, READ
+from stream_engine.service.http import live_answers, live_questions, request_values
+from stream_engine.service.http.paths import ADMIN, MAX_ASKED, MAX_QUESTIONS, READ
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
 from tests.conftest import ROOT
@@ -122,8 +122,8 @@ def test_a_question_is_asked_once_until_all_are_and_then_of_each_participant_onc
     assert len(theirs) + len(answered) + 7 == knowledge.count_questions(
         len(NAMES)
     )  # not what they answered or were just asked
-    monkeypatch.setattr(live_answers, "AGAIN", 0.0)
-    monkeypatch.setattr(live_answers, "SHARE", 0.0)
+    monkeypatch.setattr(live_questions, "MIN_SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(live_questions, "TIMES_LAST_CHOICE", 0.0)
     monkeypatch.setattr(queue, "EXPIRY_SECONDS", -1.0)
     assert len(world.http.get("/ask", params={"n": 5}).json()["questions"]) == 5  # nobody answered
 
@@ -138,8 +138,8 @@ def test_an_answer_has_the_number_of_the_snapshot_that_it_rests_on(world):
 
 
 def test_what_is_newer_answers_from_then_on(world, monkeypatch):
-    monkeypatch.setattr(live_answers, "AGAIN", 0.0)
-    monkeypatch.setattr(live_answers, "SHARE", 0.0)
+    monkeypatch.setattr(live_questions, "MIN_SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(live_questions, "TIMES_LAST_CHOICE", 0.0)
     before = world.http.post("/predict", json=ONE).json()
     world.http.get("/ask")
     world.published = world.published._replace(
@@ -182,9 +182,9 @@ BAD_BODIES = [
     (b'{"questions": [{}], "modle": ""}', 400, "modle"),
     (b'{"questions": [{"anchor": "a", "left": "b", "right": "b"}]}', 400, "questions[0]"),
     (b'{"questions": [{"near": ["a"], "far": ["b", "c"]}]}', 400, "near"),
-    (json.dumps({"questions": QUESTIONS[:1] * (MOST_QUESTIONS + 1)}).encode(), 400, str(MOST_QUESTIONS)),
+    (json.dumps({"questions": QUESTIONS[:1] * (MAX_QUESTIONS + 1)}).encode(), 400, str(MAX_QUESTIONS)),
     (json.dumps({"questions": QUESTIONS[:1], "model": "adds3"}).encode(), 404, "embedding"),
-    (b" " * (live_answers.MOST_BODY + 1), 413, "1,048,576"),
+    (b" " * (live_answers.MAX_BODY_BYTES + 1), 413, "1,048,576"),
 ]
 
 
@@ -202,7 +202,7 @@ def test_bad_queries_types_and_methods_are_refused(world):
         (f"/nearest?object={NAMES[0]}&k=0", 400, ">= 1"),
         (f"/nearest?name={NAMES[0]}", 400, "name"),
         ("/ask?n=many", 400, "int"),
-        (f"/ask?n={MOST_ASKED + 1}", 400, str(MOST_ASKED)),
+        (f"/ask?n={MAX_ASKED + 1}", 400, str(MAX_ASKED)),
         ("/ask?worker=p1", 400, "worker"),
         ("/predict", 405, ""),
     ):
@@ -232,9 +232,9 @@ def test_tokens_and_hosts_are_as_elsewhere(tmp_path, published):
 
 
 def test_bodies_that_drip_in_are_given_up_and_only_so_many_are_read_at_once(world, monkeypatch):
-    monkeypatch.setattr(live_answers, "MOST_AT_ONCE", 2)
-    monkeypatch.setattr(access, "SECONDS", 2.0)
-    monkeypatch.setattr(access, "SLOWEST", 1 << 30)
+    monkeypatch.setattr(live_answers, "MAX_BODIES", 2)
+    monkeypatch.setattr(request_values, "SECONDS", 2.0)
+    monkeypatch.setattr(request_values, "SLOWEST", 1 << 30)
     head = b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"
     slow = [world.connect() for _ in range(2)]
     for each in slow:

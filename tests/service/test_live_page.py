@@ -11,7 +11,8 @@ from PIL import Image
 from stream_engine.input.settings import BadSettings
 from stream_engine.report.page import shell, shell_policy
 from stream_engine.service.context import HttpContext
-from stream_engine.service.http.live_page import MAX_MOMENTS, SERIES, History, LiveMetrics
+from stream_engine.service.http.history import MAX_MOMENTS, SERIES, History
+from stream_engine.service.http.live_metrics import LiveMetrics
 from stream_engine.service.metrics import Metrics
 from stream_engine.state.store import Store
 from tests.support.facts import states
@@ -67,7 +68,7 @@ def test_what_moves_is_what_the_metrics_say(tmp_path):
         run.metrics.objects.set(12)
         run.metrics.lag.set("a", 5)
         run.metrics.lag.set("b", 7)
-        run.metrics.refit_told("sdp_clustering", {"done": 3, "total": 4, "gap": 0.5})
+        run.metrics.set_refit_progress("sdp_clustering", {"done": 3, "total": 4, "gap": 0.5})
         run.metrics.progressive_accuracy.labels("online", "all", "current").set(0.75)
         run.running, run.why = ("sdp_clustering",), "source not reachable: x"
         run.failed = {"embedding": "embedding: no room\nand more"}

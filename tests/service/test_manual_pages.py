@@ -14,7 +14,7 @@ HREF = re.compile(r'href="([^"]*)"')
 
 
 APPLICATION = Starlette(routes=manual_pages.routes())
-PAGES = {name.removesuffix(".md") for name in manual_pages.served() if name.endswith(".md")}
+PAGES = {name.removesuffix(".md") for name in manual_pages.served_files() if name.endswith(".md")}
 
 
 def get(path: str) -> httpx.Response:
@@ -34,7 +34,7 @@ def test_the_index_is_found_and_names_every_page():
     while left:
         name = left.pop()
         reached.add(name)
-        links = HREF.findall(manual_pages.rendered(name))
+        links = HREF.findall(manual_pages.rendered_page(name))
         at = {posixpath.normpath(posixpath.join(posixpath.dirname(name), link.partition("#")[0])) for link in links}
         left |= (at & PAGES) - reached
     assert reached == PAGES and {"files", "reference/settings", "DESIGN"} <= named
@@ -56,7 +56,7 @@ def test_a_page_is_served_and_its_links_lead_somewhere(name):
             assert not anchor or f'id="{anchor}"' in found.text, href
     source = get(f"/docs/{name}.md")
     assert source.headers["content-type"].startswith("text/markdown")
-    assert source.text == manual_pages.served()[f"{name}.md"].read_text(encoding="utf-8")
+    assert source.text == manual_pages.served_files()[f"{name}.md"].read_text(encoding="utf-8")
 
 
 def test_a_picture_is_served_where_its_page_shows_it():
@@ -69,9 +69,9 @@ def test_a_picture_is_served_where_its_page_shows_it():
     shown = {
         posixpath.join(posixpath.dirname(name), each)
         for name in PAGES
-        for each in re.findall(r'<img src="([^"]*)"', manual_pages.rendered(name))
+        for each in re.findall(r'<img src="([^"]*)"', manual_pages.rendered_page(name))
     }
-    assert shown == {name for name in manual_pages.served() if name.endswith(".svg")}
+    assert shown == {name for name in manual_pages.served_files() if name.endswith(".svg")}
 
 
 def test_the_list_for_programs_leads_to_every_page():
@@ -89,8 +89,8 @@ def test_nothing_else_is_served(asked):
 
 def test_html_in_a_page_is_shown_and_not_obeyed(monkeypatch, tmp_path):
     (tmp_path / "bad.md").write_text("# <b>x</b>\n<script>alert(1)</script>\n[a](javascript:alert(1)) [b](gone.md)\n")
-    monkeypatch.setattr(manual_pages, "served", lambda: {"bad.md": tmp_path / "bad.md"})
-    made = manual_pages.rendered.__wrapped__("bad")
+    monkeypatch.setattr(manual_pages, "served_files", lambda: {"bad.md": tmp_path / "bad.md"})
+    made = manual_pages.rendered_page.__wrapped__("bad")
     assert "<script" not in made
     assert "<b>" not in made
     assert 'href="javascript' not in made

@@ -125,7 +125,7 @@ def test_a_restored_state_counts_what_came_since_and_all_losses_and_deeds():
     metrics.start_from(counted(0))
     whole = {each: n for each, n in series(counted(0)).items() if each[0] in ("records_lost", "history")}
     assert scraped(metrics) == whole
-    assert metrics.restored == {"events": 100, "comparisons": 107, "rejected": sum(counted(0)["rejected"].values())}
+    assert metrics.at_start == {"events": 100, "comparisons": 107, "rejected": sum(counted(0)["rejected"].values())}
     metrics.follow(counted(5))
     later = {each: n for each, n in series(counted(5)).items() if each in whole}
     assert scraped(metrics) == dict.fromkeys(series(counted(0)), 5) | later

@@ -98,10 +98,10 @@ def test_a_predictor_that_does_not_fit_into_memory_is_said_once(monkeypatch):
 
     monkeypatch.setattr("stream_engine.counts.kernels.k1", refused)
     for _ in range(2):
-        monitor.published(published)
+        monitor.use_published(published)
         monitor._making.result()
         for _ in range(2):
-            monitor.observed(as_batch(planted_triplets(rng, points, 300), 12), {})
+            monitor.observe(as_batch(planted_triplets(rng, points, 300), 12), {})
         assert "k2" in monitor.tell()["predictors"]  # as soon as it is made, not only with the next fit
     monitor.close()
     assert [more["predictor"] for _, _, more in log.said if "predictor" in more] == ["k1"]

@@ -129,7 +129,7 @@ def test_what_is_no_verdict_about_an_event_ends_the_run(error, kind):
 
 
 def test_a_decoder_that_always_fails_is_not_asked_for_every_line(monkeypatch):
-    monkeypatch.setattr(decoding, "LOCATED", 4)
+    monkeypatch.setattr(decoding, "MAX_LOCATED_FAILURES", 4)
     failing = Failing(json_events.Decoder(EventOptions()), ValueError("x"), b"anchor")
     state, letters = learned(EVENTS, "json", failing)
     assert b"".join(letter.value for letter in letters) == lines(EVENTS) and failing.calls < 30
@@ -167,16 +167,16 @@ def test_after_a_death_what_was_at_work_is_suspected_until_a_snapshot_is_past_it
     assert not again.suspects(record._replace(partition="g"))
     assert again.died_at
     again.close()
-    assert InFlight(tmp_path).suspected  # nothing was read meanwhile
+    assert InFlight(tmp_path).suspects_of_crash  # nothing was read meanwhile
     past = InFlight(tmp_path, {"f": Position(record.next_offset)})
-    assert past.suspected == []
+    assert past.suspects_of_crash == []
     past.close()
     assert not (tmp_path / "in_flight").exists()
 
 
 def test_nothing_is_noted_once_all_is_learned_or_the_run_has_failed(tmp_path):
     record = whole(lines(EVENTS))
-    for ends in (lambda note: (note.ended(), note.ended()), lambda note: note.clear()):
+    for ends in (lambda note: (note.finish_oldest(), note.finish_oldest()), lambda note: note.clear()):
         note = InFlight(tmp_path)
         note.begins([record], alone=False)
         note.begins([record._replace(offset=record.next_offset, next_offset=record.next_offset + 9)], alone=False)
@@ -190,7 +190,7 @@ def test_nothing_is_noted_once_all_is_learned_or_the_run_has_failed(tmp_path):
 def test_records_under_suspicion_are_learned_in_parts_as_if_they_were_whole(kind, tmp_path):
     events = [*EVENTS[:40], REFUSED, *EVENTS[40:], REFUSED]
     again = left_at_work(tmp_path, records_with(events, kind))
-    assert again.suspected
+    assert again.suspects_of_crash
     (state, letters), (expected, same) = learned(events, kind, in_flight=again), learned(events, kind)
     assert letters == same and len(letters) == 2
     assert (state.counters, state.positions) == (expected.counters, expected.positions)
@@ -204,7 +204,7 @@ def dies(directory: Path, record: Record, kills: Callable[[Record], bool]) -> li
     note, refused = InFlight(directory), []
     for part in unit_of(record).parts(record, 1) if note.suspects(record) else [record]:
         note.begins([part], alone=note.suspects(record))
-        if note.refuses(part):
+        if note.is_rejected(part):
             refused.append(part)
         elif kills(part):
             break

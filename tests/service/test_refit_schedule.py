@@ -8,11 +8,12 @@ from stream_engine.input.settings import RefitSettings
 from stream_engine.input.settings.loading import load
 from stream_engine.input.sources import ends
 from stream_engine.refits import ENDS_EARLY, REFITS
-from stream_engine.service.context import Context, Requests
+from stream_engine.service.context import Context
 from stream_engine.service.memory import Memory
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.refit_schedule import RefitSchedule
 from stream_engine.service.refit_workers import Outcome
+from stream_engine.service.requests import Requests
 from tests.support.served import Lines
 
 GB = 10**9
@@ -81,7 +82,7 @@ def test_a_refit_that_succeeds_has_failed_no_more():
     for told, failed in (("no room", {"spectral", "embedding"}), ("", {"embedding"})):
         kinds = ("spectral", "embedding") if told else ("spectral",)
         for kind in kinds:
-            world.schedule._ended(Outcome(kind, 1, 0.1, told))
+            world.schedule._process_outcome(Outcome(kind, 1, 0.1, told))
         assert world.schedule.failed.keys() == failed
 
 

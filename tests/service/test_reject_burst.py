@@ -2,7 +2,7 @@
 
 import pytest
 
-from stream_engine.service.dead_letters import ENOUGH, DeadLetters
+from stream_engine.service.dead_letters import MIN_EVENTS, DeadLetters
 from tests.support.process import engine, jsonl, one_line, summary
 from tests.support.run_pieces import BusyFile, World, block_of
 
@@ -64,11 +64,11 @@ def share(world) -> float:
 
 def test_a_run_goes_on_once_a_snapshot_has_counted_its_input_and_says_when_it_is_over():
     world = World(BusyFile(0))
-    right, wrong = block_of([line.encode() for line in RIGHT] * ENOUGH), block_of([b"{}"] * ENOUGH * 3)
+    right, wrong = block_of([line.encode() for line in RIGHT] * MIN_EVENTS), block_of([b"{}"] * MIN_EVENTS * 3)
     letters: DeadLetters = world.dead_letters
     letters.keep(right, 1)
     assert share(world) == 0
-    letters.published({})
+    letters.after_publishing({})
     letters.keep(wrong, 1)
     assert share(world) == pytest.approx(3 / 4, abs=0.01)
     (burst,) = world.said("share")

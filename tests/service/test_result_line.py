@@ -4,7 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from stream_engine.report.findings import WARNING, Finding
-from stream_engine.service.result_line import before, findings_of, result_line
+from stream_engine.service.result_line import counters_of, findings_of, result_line
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
@@ -35,7 +35,7 @@ NEXT = "next: stream-engine report --state s --out report.html"
 
 
 def line(run, began=None, failed=None, found=None) -> str:
-    return result_line(run, began or before(run_of()), failed or {}, found or {})
+    return result_line(run, began or counters_of(run_of()), failed or {}, found or {})
 
 
 def artifact(report=None, digest="now") -> Artifact:
@@ -43,7 +43,9 @@ def artifact(report=None, digest="now") -> Artifact:
 
 
 def test_what_was_read_and_refused_since_the_run_began():
-    began = before(run_of({"records": 1, "events": 899, "comparisons": 1_790, "rejected": {"few": 1, "not_json": 59}}))
+    began = counters_of(
+        run_of({"records": 1, "events": 899, "comparisons": 1_790, "rejected": {"few": 1, "not_json": 59}})
+    )
     said = line(run_of(READ), began)
     assert states(said, "1 event … x.csv … 10 comparisons … 40 … (40 bad_weight … s/dead_letters) … 3 objects")
     assert said.endswith(NEXT)

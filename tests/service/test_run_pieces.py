@@ -11,14 +11,14 @@ from prometheus_client import CollectorRegistry
 from connectors.disk import Disk
 from connectors.files.dead_letters import DeadLetterFile, segment_name
 from stream_engine import Engine, Triplet
-from stream_engine.data.logs import Bars
+from stream_engine.data.progress_bars import Bars
 from stream_engine.input.settings import DriftSettings, SnapshotSettings
 from stream_engine.service import source_health
 from stream_engine.service.context import Context, RunFailed
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
-from stream_engine.service.publishing import SnapshotPublisher
-from stream_engine.service.repair import recount
+from stream_engine.service.repair import recount_differences
+from stream_engine.service.snapshot_publisher import SnapshotPublisher
 from stream_engine.service.source_health import SourceHealth
 from stream_engine.state.store import Store
 from tests.support.run_pieces import BusyFile, World, block_of
@@ -50,14 +50,14 @@ def test_a_full_disk_is_told_and_the_next_snapshot_is_due(tmp_path):
         world.context,
     )
     try:
-        assert not publisher.changed() and publisher.due("signal") == ""
+        assert not publisher.has_changed() and publisher.due("signal") == ""
         world.engine.learn_one(Triplet("a", "b", "c"))
         world.engine.positions = {"file": (1, 0)}
         assert publisher.due("signal") == "signal" and publisher.may_try()
         publisher.take("signal")
         publisher.wait()
         assert publisher.collect() is None and "No space left" in str(publisher.problem)
-        assert publisher.changed() and not publisher.may_try()
+        assert publisher.has_changed() and not publisher.may_try()
         (failure,) = world.said("retry_seconds")
         assert failure["retry_seconds"] > 0 and world.metrics.registry.get_sample_value(
             "stream_engine_snapshot_failures_total"
@@ -69,7 +69,7 @@ def test_a_full_disk_is_told_and_the_next_snapshot_is_due(tmp_path):
         assert publication.snapshot.sequence == 2
         assert publication.size > 0
         assert publisher.problem is None
-        assert not publisher.changed() and publisher.collect() is None
+        assert not publisher.has_changed() and publisher.collect() is None
         assert world.engine.sinks == {"file": 0}
     finally:
         publisher.close()
@@ -98,9 +98,9 @@ class ReadOnlyDisk(Disk):
 def test_dead_letters_that_cannot_be_removed_are_told(tmp_path):
     world = World(DeadLetterFile(tmp_path, disk=ReadOnlyDisk()))
     (tmp_path / segment_name(1)).touch()
-    world.dead_letters.published({"removed_before": 1})
+    world.dead_letters.after_publishing({"removed_before": 1})
     assert not world.log.said
-    world.dead_letters.published({"removed_before": 2})
+    world.dead_letters.after_publishing({"removed_before": 2})
     assert world.log.events("warning") and segment_name(1) in world.said("problem")[0]["problem"]
 
 
@@ -142,5 +142,5 @@ def test_a_bar_shows_what_is_done_of_what_is_to_do(monkeypatch):
 
 def test_a_recount_says_which_side_has_how_many_entries():
     ours, theirs = {"n": np.arange(3), "w": np.array([1, 2, 3, 4])}, {"n": np.arange(5), "w": np.array([1, 2, 9, 9])}
-    lines = list(recount._arrays("counts", ours, theirs))
+    lines = list(recount_differences._arrays("counts", ours, theirs))
     assert [re.findall(r"\d+", line) for line in lines] == [["3", "5"], ["2", "4"]]

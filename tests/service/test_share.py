@@ -6,7 +6,7 @@ from connectors import Position
 from stream_engine.input.settings import BadSettings
 from stream_engine.input.settings.loading import load
 from stream_engine.service.partition_share import agreed_share, asked_share
-from stream_engine.service.resumed import restored
+from stream_engine.service.resumed import restore_engine
 from stream_engine.state.engine import Engine
 
 ALL = {f"votes/{number}": Position(5) for number in range(4)}
@@ -46,16 +46,16 @@ def test_a_run_over_files_leaves_the_share_alone():
 
 
 def test_the_share_goes_into_the_snapshot_of_a_first_run_and_out_of_a_sum():
-    first = restored(asked("1/2"), None)
+    first = restore_engine(asked("1/2"), None)
     assert first.share == "1/2"
     first.positions = {"votes/1": Position(3)}
     snapshot = first.snapshot()
-    assert restored(asked("1/2"), snapshot).share == "1/2"
+    assert restore_engine(asked("1/2"), snapshot).share == "1/2"
     with pytest.raises(BadSettings, match="1/2"):
-        restored(asked(None), snapshot)
-    both, other = Engine.restore(snapshot), restored(asked("0/2"), None)
+        restore_engine(asked(None), snapshot)
+    both, other = Engine.restore(snapshot), restore_engine(asked("0/2"), None)
     other.positions = {"votes/0": Position(3)}
     both.merge(other)
     with pytest.raises(BadSettings, match="1/2"):
-        restored(asked("1/2"), both.snapshot())
-    assert restored(asked(None), both.snapshot()).share is None
+        restore_engine(asked("1/2"), both.snapshot())
+    assert restore_engine(asked(None), both.snapshot()).share is None

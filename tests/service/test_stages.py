@@ -19,11 +19,13 @@ from stream_engine.formats.options import EventOptions
 from stream_engine.input.decoding import Block, RecordDecoder
 from stream_engine.input.record_units import unit_of
 from stream_engine.input.settings.loading import load
-from stream_engine.service.context import Context, Heartbeat, Requests
-from stream_engine.service.learning import BLOCKS, DecodeStage, GuardStage
+from stream_engine.service.context import Context
+from stream_engine.service.heartbeat import Heartbeat
+from stream_engine.service.main_loop import consume
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
-from stream_engine.service.run import consume
+from stream_engine.service.requests import Requests
+from stream_engine.service.stages import MAX_BLOCKS, DecodeStage, GuardStage
 from stream_engine.state.store import Store
 from tests.support.event_worlds import stream
 from tests.support.process import dead, jsonl, until
@@ -97,7 +99,7 @@ class Run:
         stack.callback(ahead.close)
         return replace(
             opened,
-            reading=replace(opened.reading, ahead=ahead),
+            reading=replace(opened.reading, decoding=ahead),
             learning=replace(opened.learning, judging=judging),
             publishing=replace(opened.publishing, learning=replace(opened.learning, judging=judging)),
         )
@@ -185,8 +187,8 @@ def test_a_record_that_comes_in_parts_is_not_left_half_learned_by_a_stop(events,
                 first, second = unit_of(record).parts(record)
                 for part in (first, second):
                     opened.learning.in_flight.begins([part], alone=False)
-                    opened.learning.in_flight.ended()
-                    yield Block([part], *opened.reading.ingest.read(part), more=part is first)
+                    opened.learning.in_flight.finish_oldest()
+                    yield Block([part], *opened.reading.ingest.read(part), has_more_parts=part is first)
 
     def stop(at: str, number: int) -> None:
         if (at, number) == ("learn", 5):
@@ -229,13 +231,13 @@ def test_what_waits_between_the_stages_is_bounded():
             yield block
 
     line = b'{"anchor":"a","near":"b","far":"c"}\n'
-    ahead = DecodeStage(blocks, beside=True)
+    ahead = DecodeStage(blocks, in_thread=True)
     records = [Record(line, "f", i, i + 1) for i in range(10)]
     for record in records:
         ahead.give([record])
-    until(lambda: made == BLOCKS, what="blocks")
+    until(lambda: made == MAX_BLOCKS, what="blocks")
     time.sleep(0.05)
-    assert made == BLOCKS
+    assert made == MAX_BLOCKS
     taken = [ahead.take() for _ in range(20)]
     assert [block and block.records for block in taken] == [each for r in records for each in ([r], None)]
     ahead.give(records)

@@ -8,7 +8,7 @@ import pytest
 
 from connectors import SourceFailed
 from stream_engine.input.settings.loading import load
-from stream_engine.service.context import Requests
+from stream_engine.service.requests import Requests
 from stream_engine.service.run import run
 from tests.support.process import jsonl
 from tests.support.served import Lines

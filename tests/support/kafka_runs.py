@@ -6,10 +6,11 @@ import threading
 from contextlib import ExitStack
 
 from stream_engine.input.settings.loading import load
-from stream_engine.service.context import Context, Requests
+from stream_engine.service.context import Context
+from stream_engine.service.main_loop import consume
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import open_run
-from stream_engine.service.run import consume
+from stream_engine.service.requests import Requests
 from tests.support.process import records, started, stopped, summary, until
 
 GOOD = [

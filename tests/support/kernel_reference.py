@@ -5,7 +5,7 @@ import numpy as np
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.kernel_learning import problem as form
 from stream_engine.kernel_learning.constraints import Constraints, of_mask
-from stream_engine.kernel_learning.pair_lists import adjoint, excess, satisfied, triplet_rows
+from stream_engine.kernel_learning.gram_comparisons import adjoint, excess, satisfied, triplet_rows
 from stream_engine.state.snapshot import Snapshot
 from tests.support.generators import planted_triplets
 

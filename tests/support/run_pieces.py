@@ -7,9 +7,10 @@ from connectors.files.dead_letters import DeadLetterFile
 from stream_engine import Engine
 from stream_engine.formats.options import EventOptions
 from stream_engine.input.decoding import RecordDecoder
-from stream_engine.service.context import Context, Requests
+from stream_engine.service.context import Context
 from stream_engine.service.dead_letters import DeadLetters
 from stream_engine.service.metrics import Metrics
+from stream_engine.service.requests import Requests
 from stream_engine.service.source_health import SourceHealth
 from tests.support.served import Lines
 

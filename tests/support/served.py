@@ -13,9 +13,11 @@ from stream_engine.data.comparisons import Triplet
 from stream_engine.data.signatures import UNSIGNED, Signing
 from stream_engine.input.settings import HttpSettings
 from stream_engine.input.settings.loading import load
-from stream_engine.service.context import Heartbeat, HttpContext, Requests
+from stream_engine.service.context import HttpContext
+from stream_engine.service.heartbeat import Heartbeat
 from stream_engine.service.http.routes import serve_run
 from stream_engine.service.metrics import Metrics
+from stream_engine.service.requests import Requests
 from stream_engine.service.run import run
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published

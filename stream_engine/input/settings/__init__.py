@@ -125,7 +125,7 @@ class RefitSettings(_Section, frozen=True):
     params: dict[str, dict[str, Any]] = {}  # refit -> parameter -> value, as `[refits.params.KIND]`
 
     @property
-    def wanted(self) -> tuple[str, ...]:
+    def all_kinds(self) -> tuple[str, ...]:
         """Every kind that runs."""
         return tuple(dict.fromkeys((*self.kinds, *self.also)))
 

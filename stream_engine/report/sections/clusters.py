@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from stream_engine.clustering import BETWEEN
+from stream_engine.clustering import MIN_CORE_STABILITY
 from stream_engine.clustering.sentence import are_separated
 from stream_engine.exports.clusters import ANSWER, PROGRAM, grouping
 from stream_engine.exports.object_places import by_size, numbers
@@ -57,7 +57,7 @@ def section(material: Material) -> Section:
         if artifact.arrays["stability"].any() and len(sizes) > 1:
             stability = artifact.arrays["stability"]
             columns["stability"] = [float(np.mean(stability[labels == k])) for k in range(len(sizes))]
-            columns["between"] = [int((stability[labels == k] < BETWEEN).sum()) for k in range(len(sizes))]
+            columns["between"] = [int((stability[labels == k] < MIN_CORE_STABILITY).sum()) for k in range(len(sizes))]
             tables[0] = Table("clusters", columns, about=STABILITY)
         if are_separated(material.facts.cluster_answer):
             tables += [*_between(material.names, artifact, word), *_subgroups(material.names, artifact)]
@@ -81,7 +81,7 @@ def _between(names: Sequence[str], artifact: Artifact, word: str) -> Iterator[Ta
     """The objects that lie between groups, the least certain first."""
     labels, stability = artifact.arrays["labels"], artifact.arrays["stability"]
     cluster, second = numbers(labels), numbers(labels, artifact.arrays["second"])
-    at = np.flatnonzero((cluster >= 1) & (stability < BETWEEN)) if stability.any() else np.empty(0, int)
+    at = np.flatnonzero((cluster >= 1) & (stability < MIN_CORE_STABILITY)) if stability.any() else np.empty(0, int)
     at = at[np.argsort(stability[at], kind="stable")]
     if len(at):
         columns = {

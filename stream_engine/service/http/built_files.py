@@ -1,10 +1,4 @@
-"""Files of a published snapshot, each built once for all who ask for it and then sent from disk: DIR/served.
-
-Small ones are built in a thread, large ones one after the other by one worker in a process of its own, with a low claim
-to the processor: ingestion and probes do not wait for the interpreter, and the memory is given back. Asked for from one
-event loop only, so there are no locks. Exports of earlier processes are removed at the start; they are no part of the
-state.
-"""
+"""Files of a published snapshot, each built once for all requests and then sent from disk: DIR/served."""
 
 import asyncio
 import hashlib
@@ -27,15 +21,15 @@ from stream_engine.exports import NothingToExport
 from stream_engine.exports.files import MEDIA_TYPES
 from stream_engine.service.context import HttpContext
 from stream_engine.service.http import make_export
-from stream_engine.service.http.access import Refusals
+from stream_engine.service.http.refusals import Refusals
 from stream_engine.state.published import Published
 from stream_engine.state.sweeping import SERVED, remove_exports
 
-MOST_BYTES = 4 << 30  # of the folder
-SMALL = 256 << 10  # bytes of a snapshot, and of one (n, n) matrix of it, whose files are built in a thread
-SMALL_DOCUMENT = 64 << 20  # the same for `DOCUMENTS`, which are short whatever they tell of
+MAX_FOLDER_BYTES = 4 << 30  # of the folder
+SMALL_BYTES = 256 << 10  # bytes of a snapshot, and of one (n, n) matrix of it, whose files are built in a thread
+SMALL_DOCUMENT_BYTES = 64 << 20  # the same for `DOCUMENTS`, which are short whatever they tell of
 DOCUMENTS = frozenset({"objects", "summary"})
-_LOOK = 0.1  # seconds between looks at a process
+_POLL_SECONDS = 0.1  # seconds between looks at a process
 _PRIORITY = 10  # of the process: below ingestion
 
 
@@ -75,62 +69,67 @@ def fingerprint(published: Published) -> str:
     return hashlib.sha256("\n".join([published.snapshot.digest, *digests]).encode()).hexdigest()[:32]
 
 
-def is_small(published: Published, what: str) -> bool:
+def is_small(published: Published, export: str) -> bool:
     """Whether an export is made in no time. Some orders and confidences of 4 MB take many seconds."""
-    if what in (make_export.PAGE, make_export.FIGURES):
+    if export in (make_export.PAGE, make_export.FIGURES):
         return False
     snapshot = published.snapshot
     sizes = (array.nbytes for artifact in published.artifacts.values() for array in artifact.arrays.values())
     size = max(sum(array.nbytes for array in snapshot.arrays.values()), sum(sizes))
-    if what in DOCUMENTS:
-        return size <= SMALL_DOCUMENT
-    return max(size, 8 * len(snapshot.objects) ** 2) <= SMALL
+    if export in DOCUMENTS:
+        return size <= SMALL_DOCUMENT_BYTES
+    return max(size, 8 * len(snapshot.objects) ** 2) <= SMALL_BYTES
 
 
+# Small ones are built in a thread, large ones one after the other in a process of its own, with low priority: ingestion
+# and probes do not wait for the interpreter, and the memory is given back. Used from one event loop only, so there are
+# no locks.
 class BuiltFiles:
-    """The files of a run; at most `MOST_BYTES` on disk, what is being sent aside."""
+    """The files of a run; at most `MAX_FOLDER_BYTES` on disk, what is being sent aside."""
 
     def __init__(self, context: HttpContext):
         self._context = context
         self._folder = context.directory / SERVED
         remove_exports(self._folder)  # left by a process that was killed
-        self._built: dict[Key, asyncio.Future[BuiltExport]] = {}  # the longest unasked first
+        self._exports: dict[Key, asyncio.Future[BuiltExport]] = {}  # the longest unasked first
         self._generations = ["", ""]  # the fingerprints asked for last; another one may still be about to be sent
         self._worker, self._stop = ThreadPoolExecutor(1, "export"), threading.Event()
-        self.begun = 0
+        self.n_begun = 0
 
-    async def of(self, published: Published, what: str, format: str) -> BuiltExport:
+    async def of(self, published: Published, export: str, format: str) -> BuiltExport:
         """The files of an export, built if nobody has asked for them yet. Raises `NothingToExport`, `NotNow`."""
-        key = Key(fingerprint(published), what, format)
+        key = Key(fingerprint(published), export, format)
         if key.published not in self._generations:
             self._generations = [self._generations[1], key.published]
-        building = self._built.pop(key, None)
+        building = self._exports.pop(key, None)
         if building is None:
-            self.begun += 1
-            worker = None if is_small(published, what) else self._worker
-            folder = self._folder / f"export-{self.begun}"
+            self.n_begun += 1
+            worker = None if is_small(published, export) else self._worker
+            folder = self._folder / f"export-{self.n_begun}"
             building = asyncio.get_running_loop().run_in_executor(worker, self._build, published, key, folder)
             building.add_done_callback(lambda done: done.cancelled() or done.exception())  # told to those who wait
-        self._built[key] = building  # the last to go
+        self._exports[key] = building  # the last to go
         try:
-            built = await asyncio.shield(building)
+            files = await asyncio.shield(building)
         except Exception:
-            if self._built.get(key) is building:
-                del self._built[key]
+            if self._exports.get(key) is building:
+                del self._exports[key]
             raise
         self._drop_surplus(key)
-        return built
+        return files
 
     def _drop_surplus(self, newest: Key) -> None:
         """Remove what belongs to older snapshots, and what is too much, the longest unasked first. A file that is being
         sent is open and goes on being sent."""
-        finished = {key: each.result() for key, each in self._built.items() if each.done() and not each.exception()}
-        size = sum(built.size for built in finished.values())
-        for key, built in finished.items():
-            if key != newest and (key.published not in self._generations or size > MOST_BYTES):
-                del self._built[key]
-                size -= built.size
-                self._worker.submit(shutil.rmtree, built.folder, ignore_errors=True)
+        finished_exports = {
+            key: export.result() for key, export in self._exports.items() if export.done() and not export.exception()
+        }
+        size = sum(files.size for files in finished_exports.values())
+        for key, files in finished_exports.items():
+            if key != newest and (key.published not in self._generations or size > MAX_FOLDER_BYTES):
+                del self._exports[key]
+                size -= files.size
+                self._worker.submit(shutil.rmtree, files.folder, ignore_errors=True)
 
     def _build(self, published: Published, key: Key, folder: Path) -> BuiltExport:
         try:
@@ -168,7 +167,7 @@ class BuiltFiles:
         try:
             os.setpriority(os.PRIO_PROCESS, process.pid, _PRIORITY)
             while process.poll() is None:
-                if self._stop.wait(_LOOK):
+                if self._stop.wait(_POLL_SECONDS):
                     raise NotNow("the run is stopping", "busy")
                 self._check_size(key.what, folder)
             output = process.stdout.read() if process.stdout else b""
@@ -179,17 +178,20 @@ class BuiltFiles:
             if process.stdout:
                 process.stdout.close()
         status, why = process.returncode, (output.decode(errors="replace").strip().splitlines() or [""])[-1]
-        if status == make_export.NOTHING:
+        if status == make_export.NOTHING_STATUS:
             raise NothingToExport(why)
         if status:
-            ended = f"the process was ended by {signal.Signals(-status).name}" if status < 0 else why
-            raise NotNow(f"{key.what}: could not be made: {ended}", "busy" if status == make_export.GONE else "no_room")
+            problem = f"the process was ended by {signal.Signals(-status).name}" if status < 0 else why
+            raise NotNow(
+                f"{key.what}: could not be made: {problem}",
+                "busy" if status == make_export.PRUNED_STATUS else "no_room",
+            )
 
     def _check_size(self, what: str, folder: Path) -> None:
         size = size_of(folder)
-        if size > MOST_BYTES:
+        if size > MAX_FOLDER_BYTES:
             raise NotNow(
-                f"{what}: takes {size:,} bytes or more, the limit is {MOST_BYTES:,}; use `stream-engine export`"
+                f"{what}: takes {size:,} bytes or more, the limit is {MAX_FOLDER_BYTES:,}; use `stream-engine export`"
             )
 
     def close(self) -> None:
@@ -216,18 +218,18 @@ async def send_file(
     try:
         if published is None:
             raise NothingToExport("nothing is published yet")
-        built = await files.of(published, *key)
-        if name not in built.etags:
-            raise NothingToExport(f"no such export: {name}; there are {', '.join(sorted(built.etags))}")
+        files_of_export = await files.of(published, *key)
+        if name not in files_of_export.etags:
+            raise NothingToExport(f"no such export: {name}; there are {', '.join(sorted(files_of_export.etags))}")
     except NothingToExport as error:
         return PlainTextResponse(f"{error}\n", 404)
     except NotNow as error:
         return later(error, refusals)
-    headers = {"ETag": built.etags[name], "Cache-Control": "no-cache"}  # kept, and asked about each time
+    headers = {"ETag": files_of_export.etags[name], "Cache-Control": "no-cache"}  # kept, and asked about each time
     tags = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
-    if built.etags[name] in tags or "*" in tags:
+    if files_of_export.etags[name] in tags or "*" in tags:
         return Response(status_code=304, headers=headers)
-    path = built.folder / name
+    path = files_of_export.folder / name
     return _File(path, headers=headers, media_type=MEDIA_TYPES.get(path.suffix))  # None: by the suffix
 
 

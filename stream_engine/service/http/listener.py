@@ -1,23 +1,13 @@
-"""One listening address, served from a thread of its own by uvicorn's HTTP/1.1 protocol, within limits of ours.
-
-uvicorn's `limit_concurrency` counts silent connections: a thousand of them would have it answer 503 to the probes.
-Its time-out begins after the first answer: a request may drip in, and an answer lie unread, for ever. So connections
-are accepted here, a limited number of them, and one look at all of them every `LOOK` seconds ends those that are slow.
-
-Who keeps a place is decided by what a client has done for it. TLS handshakes have few places of their own, of which
-those lose theirs first that have not sent a whole ClientHello. Of the others those give way that owe a request, then
-those that owe a body. Where all are being answered, a reserve still serves the probes.
-"""
+"""One listening address, served from a thread of its own by uvicorn's HTTP/1.1 protocol, within limits on
+connections."""
 
 import asyncio
 import contextlib
 import email.utils
-import errno
 import fcntl
 import ipaddress
 import os
 import socket
-import ssl
 import struct
 import termios
 import threading
@@ -31,17 +21,19 @@ from structlog.typing import FilteringBoundLogger
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from stream_engine.input.settings import BadSettings, HttpSettings
-from stream_engine.service.http.access import HEAD_BYTES, Hosts, MayChange, Refusals, RequestMiddleware
-from stream_engine.service.memory import connections_allowed, raised_limit
+from stream_engine.input.settings import HttpSettings
+from stream_engine.service.descriptors import connections_allowed, raised_limit
+from stream_engine.service.http.access import HEAD_BYTES, MayChange, RequestMiddleware
+from stream_engine.service.http.certificate import Certificate
+from stream_engine.service.http.hosts import Hosts
+from stream_engine.service.http.refusals import Refusals
 
-MOST_CONNECTIONS = 512  # beyond it the longest silent one gives way
-MOST_HANDSHAKES, HANDSHAKE_TIMEOUT = 128, 5.0  # connections that negotiate TLS; seconds for the whole of it
-RESERVE = 16  # connections beyond all others, for the probes alone
-RENEWAL_LOOK = 2.0  # seconds between looks for a renewed certificate
+MAX_CONNECTIONS = 512  # beyond it the longest silent one gives way
+MAX_HANDSHAKES, HANDSHAKE_TIMEOUT = 128, 5.0  # connections that negotiate TLS; seconds for the whole of it
+RESERVED_CONNECTIONS = 16  # connections beyond all others, for the probes alone
 IDLE_TIMEOUT = 15.0  # seconds for a whole request, from the connection or from the answer before it
-READER_TIMEOUT, SLOWEST = 30.0, 1024  # seconds between looks at a reader; bytes a second that it must take
-LOOK = 0.25  # seconds between looks at all connections
+READER_TIMEOUT, MIN_BYTES_PER_SECOND = 30.0, 1024  # seconds between looks at a reader; bytes a second that it must take
+LOOK_SECONDS = 0.25  # seconds between looks at all connections
 _RECORD_HEAD, _HANDSHAKE, _LARGEST_RECORD = 5, 22, 1 << 14  # of TLS: bytes, a type of records, bytes
 _NO_TLS = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nthis address takes TLS only: https://\n"
 _GRACE = 1.0  # seconds that answers may still take when the run ends
@@ -66,9 +58,9 @@ def listen_on(
     listening = _listening_socket(where)
     stack.callback(listening.close)
     host = listening.getsockname()[0]
-    guarded = RequestMiddleware(application, Hosts(host, settings.allowed_hosts), refusals, may_change)
-    limit = connections_allowed(MOST_CONNECTIONS, raised_limit(), log)
-    listener = Listener(guarded, listening, limit, refusals, log, tls)
+    checked_application = RequestMiddleware(application, Hosts(host, settings.allowed_hosts), refusals, may_change)
+    limit = connections_allowed(MAX_CONNECTIONS, raised_limit(), log)
+    listener = Listener(checked_application, listening, limit, refusals, log, tls)
     stack.callback(listener.close)
     log.info("listening", address=listener.address, tls=tls is not None)
     return listener
@@ -105,61 +97,6 @@ def _listening_socket(where: str) -> socket.socket:
         ) from None
 
 
-class Certificate:
-    """The certificate that a listener shows, read again when its files change. Raises `BadSettings`."""
-
-    def __init__(self, certificate: str, key: str | None):
-        self._files = certificate, key
-        self._seen = self._status()
-        self._looked = time.monotonic()
-        self._failed: tuple[object, bool] | None = None  # files that cannot be used, and whether that was logged
-        try:
-            self.context = self._load()
-        except OSError as error:  # ssl.SSLError among them
-            raise BadSettings(
-                f"http.tls_certificate, http.tls_key: got {certificate} and {key}: {error.strerror or error}; expected "
-                "PEM files of a certificate and of its key"
-            ) from None
-
-    def look(self, log: FilteringBoundLogger, now: float, soon: bool) -> None:
-        """Use what the files hold now, if they have changed. Where they do not fit together, or one is missing, because
-        they are being replaced, the one in use stays."""
-        if now - self._looked < RENEWAL_LOOK and not soon:
-            return
-        self._looked, status = now, self._status()
-        if status == self._seen and not soon:
-            return
-        try:
-            self.context = self._load()
-        except OSError as error:
-            if self._failed == (status, False):  # at the second look: in between, the other file may come
-                problem = error.strerror or error
-                log.warning("the TLS files cannot be used; the former certificate stays", problem=problem)
-            self._failed = status, self._failed is not None and self._failed[0] == status
-            return
-        self._seen, self._failed = status, None
-        log.info("certificate loaded", file=self._files[0])
-
-    def _load(self) -> ssl.SSLContext:
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(*self._files, password=_no_password)
-        return context
-
-    def _status(self) -> tuple[object, ...]:
-        statuses: list[object] = []
-        for file in filter(None, self._files):
-            try:
-                status = os.stat(file)
-                statuses.append((status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
-            except OSError as error:
-                statuses.append(error.errno)
-        return tuple(statuses)
-
-
-def _no_password() -> str:
-    raise OSError(errno.EINVAL, "the key is encrypted")  # else OpenSSL would ask for the password on the terminal
-
-
 class Connection(H11Protocol):
     """uvicorn's protocol; knows since when it waits for a request, and what its reader left unread at the last look.
     `reserved`: it is one of those beyond all others."""
@@ -173,7 +110,7 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """uvicorn's; there is room for another."""
         super().connection_lost(exc)
-        self._listener.ended(self.reserved)
+        self._listener.free_place(self.reserved)
 
     @property
     def answering(self) -> bool:
@@ -204,7 +141,7 @@ class Connection(H11Protocol):
                 self._unread = now, self._left_to_read()
             elif now - self._unread[0] >= READER_TIMEOUT:
                 n_unread = self._left_to_read()
-                if self._unread[1] - n_unread < SLOWEST * READER_TIMEOUT:
+                if self._unread[1] - n_unread < MIN_BYTES_PER_SECOND * READER_TIMEOUT:
                     return "slow_reader"
                 self._unread = now, n_unread
         return ""
@@ -218,7 +155,7 @@ class Connection(H11Protocol):
             return 0
         return self.transport.get_write_buffer_size() + int(struct.unpack("i", in_kernel)[0])
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """End the connection now, whatever is left to send."""
         self.connections.discard(self)
         self.transport.abort()
@@ -245,6 +182,13 @@ class Handshake:
         self.task: asyncio.Task[None] | None = None
 
 
+# uvicorn's `limit_concurrency` counts silent connections: a thousand of them would have it answer 503 to the probes.
+# Its time-out begins after the first answer: a request may drip in, and an answer lie unread, for ever. So connections
+# are accepted here, a limited number of them, and a check of all of them every LOOK_SECONDS ends those that are slow.
+#
+# Who keeps a place is decided by what a client has done for it. TLS handshakes have few places of their own, of which
+# those without a whole ClientHello are ended first. Of the others, connections that owe a request give way first, then
+# those that owe a body. If all are being answered, a reserve still serves the probes.
 class Listener:
     """The application, served; `address` is where, port 0 having been replaced by a free one. `open` counts connections
     that were accepted and have not ended, those in their TLS handshake and those of the reserve aside."""
@@ -253,12 +197,18 @@ class Listener:
         self,
         application: ASGIApp,
         listening: socket.socket,
-        most: int,
+        max_connections: int,
         refusals: Refusals,
         log: FilteringBoundLogger,
         tls: Certificate | None = None,
     ):
-        self._socket, self._most, self._refusals, self._log, self._tls = listening, most, refusals, log, tls
+        self._socket, self._max_connections, self._refusals, self._log, self._tls = (
+            listening,
+            max_connections,
+            refusals,
+            log,
+            tls,
+        )
         listening.setblocking(False)
         self.host, port = listening.getsockname()[:2]
         self.address = f"[{self.host}]:{port}" if ":" in self.host else f"{self.host}:{port}"
@@ -285,7 +235,7 @@ class Listener:
         """Read the certificate again soon. Safe in a handler of a signal."""
         self._renew = True
 
-    def ended(self, reserved: bool) -> None:
+    def free_place(self, reserved: bool) -> None:
         """A connection has ended; there is room for another."""
         if reserved:
             self.reserved -= 1
@@ -306,15 +256,15 @@ class Listener:
     async def _serve(self) -> None:
         working = [self._loop.create_task(self._accept()), self._loop.create_task(self._look())]
         await self._end.wait()
-        for each in working:
-            each.cancel()
+        for task_of_listener in working:
+            task_of_listener.cancel()
         for connection in list(self.connections):
             connection.shutdown()
         end = time.monotonic() + _GRACE
         while self.connections and time.monotonic() < end:
             await asyncio.sleep(0.05)
         for connection in list(self.connections):
-            connection.cut()
+            connection.abort()
         if tasks := list(self.state.tasks):
             for task in tasks:
                 task.cancel()
@@ -325,31 +275,33 @@ class Listener:
         while True:
             try:
                 await asyncio.sleep(0)  # a full queue must not keep the others waiting
-                accepted, _ = await self._loop.sock_accept(self._socket)
+                client, _ = await self._loop.sock_accept(self._socket)
             except OSError as error:  # no descriptors; or the client has gone again
                 self._refusals.tell("descriptors", problem=error.strerror)
                 self._make_way()
                 await asyncio.sleep(0.1)
                 continue
             handshake = Handshake()
-            task = self._loop.create_task(self._greet(accepted, handshake))
+            task = self._loop.create_task(self._greet(client, handshake))
             if self._tls:
                 handshake.task = task
                 self._handshakes[handshake] = None
-                if len(self._handshakes) > min(MOST_HANDSHAKES, self._most):
+                if len(self._handshakes) > min(MAX_HANDSHAKES, self._max_connections):
                     self._end_a_handshake()
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     def _end_a_handshake(self) -> None:
         """End the oldest of those without a whole ClientHello, or else the oldest."""
-        oldest = next((each for each in self._handshakes if not each.hello), next(iter(self._handshakes)))
+        oldest = next(
+            (handshake for handshake in self._handshakes if not handshake.hello), next(iter(self._handshakes))
+        )
         del self._handshakes[oldest]
         self._refusals.tell("gave_way")
         if oldest.task is not None:
             oldest.task.cancel()
 
-    async def _greet(self, accepted: socket.socket, handshake: Handshake) -> None:
+    async def _greet(self, client: socket.socket, handshake: Handshake) -> None:
         """Take a connection through its handshake, and give it a place."""
         reserved: bool | None = None
 
@@ -360,74 +312,78 @@ class Listener:
             return Connection(self, self._config, self.state, reserved)
 
         try:
-            accepted.setblocking(False)
+            client.setblocking(False)
             # asyncio does this only for sockets that name their protocol; else a body waits 40 ms behind its headers
-            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._tls is None:
-                await self._loop.connect_accepted_socket(connection, accepted)
+                await self._loop.connect_accepted_socket(connection, client)
                 return
             async with asyncio.timeout(HANDSHAKE_TIMEOUT):
-                await self._hello(accepted)
+                await self._hello(client)
                 handshake.hello = True
                 seconds = max(HANDSHAKE_TIMEOUT - (time.monotonic() - handshake.since), 0.1)
                 await self._loop.connect_accepted_socket(
-                    lambda: AfterHandshake(connection), accepted, ssl=self._tls.context, ssl_handshake_timeout=seconds
+                    lambda: AfterHandshake(connection), client, ssl=self._tls.context, ssl_handshake_timeout=seconds
                 )
         except (OSError, asyncio.CancelledError) as error:  # no TLS, too slow, gave way, or gone again
             if isinstance(error, TimeoutError):
                 self._refusals.tell("silent")
-            accepted.close()
+            client.close()
         finally:
             self._handshakes.pop(handshake, None)
 
-    async def _hello(self, accepted: socket.socket) -> None:
+    async def _hello(self, client: socket.socket) -> None:
         """Wait until the first TLS record, the ClientHello, has come as a whole. Raises OSError if it is none."""
         n_bytes = _RECORD_HEAD
         while True:
-            accepted.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, n_bytes)
-            await self._readable(accepted)
-            head = accepted.recv(n_bytes, socket.MSG_PEEK)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, n_bytes)
+            await self._readable(client)
+            head = client.recv(n_bytes, socket.MSG_PEEK)
             if len(head) < n_bytes or head[0] != _HANDSHAKE:
                 if head.split(b" ")[0].isalpha():  # GET, POST
-                    accepted.recv(HEAD_BYTES)  # what is unread when a connection is closed resets it
-                    accepted.send(_NO_TLS)
+                    client.recv(HEAD_BYTES)  # what is unread when a connection is closed resets it
+                    client.send(_NO_TLS)
                 raise ConnectionError("no ClientHello")
             if n_bytes > _RECORD_HEAD:
                 break
             n_bytes += int.from_bytes(head[3:5], "big")
             if n_bytes > _RECORD_HEAD + _LARGEST_RECORD:
                 raise ConnectionError("no ClientHello")
-        accepted.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
 
-    async def _readable(self, accepted: socket.socket) -> None:
+    async def _readable(self, client: socket.socket) -> None:
         """Wait until a connection has what it is to wake up for, or has ended."""
         ready = asyncio.Event()
-        self._loop.add_reader(accepted, ready.set)
+        self._loop.add_reader(client, ready.set)
         try:
             await ready.wait()
         finally:
-            self._loop.remove_reader(accepted)
+            self._loop.remove_reader(client)
 
     def _place(self) -> bool:
         """Give a new connection a place, for which another one may have to give way; whether it is a reserved one."""
-        if self.open < self._most or self._make_way():
+        if self.open < self._max_connections or self._make_way():
             self.open += 1
             return False
-        if self.reserved >= RESERVE and (rivals := [each for each in self.connections if each.reserved]):
-            min(rivals, key=lambda each: each.waiting_since).cut()
-        self._refusals.tell("full", connections=self._most)
+        if self.reserved >= RESERVED_CONNECTIONS and (
+            rivals := [connection for connection in self.connections if connection.reserved]
+        ):
+            min(rivals, key=lambda connection: connection.waiting_since).abort()
+        self._refusals.tell("full", connections=self._max_connections)
         self.reserved += 1
         return True
 
     def _make_way(self) -> bool:
         """Close the connection that has waited longest for a request, or else for a body; False when all are being
         answered."""
-        rivals = [each for each in self.connections if not each.reserved]
-        silent = [each for each in rivals if not each.answering] or [each for each in rivals if each.owes_body]
+        rivals = [connection for connection in self.connections if not connection.reserved]
+        silent = [connection for connection in rivals if not connection.answering] or [
+            connection for connection in rivals if connection.owes_body
+        ]
         if not silent:
             return False
         self._refusals.tell("gave_way")
-        min(silent, key=lambda each: each.waiting_since).cut()
+        min(silent, key=lambda connection: connection.waiting_since).abort()
         return True
 
     async def _look(self) -> None:
@@ -437,9 +393,9 @@ class Listener:
             now = time.monotonic()
             if self._tls is not None:
                 soon, self._renew = self._renew, False
-                self._tls.look(self._log, now, soon)
+                self._tls.renew_if_changed(self._log, now, soon)
             for connection in list(self.connections):
                 if reason := connection.too_slow(now):
                     self._refusals.tell(reason, client=connection.client and connection.client[0])
-                    connection.cut()
-            await asyncio.sleep(LOOK)
+                    connection.abort()
+            await asyncio.sleep(LOOK_SECONDS)

@@ -1,8 +1,5 @@
-"""`/docs`: the manual that is shipped with the package, as pages of HTML, and each as Markdown (`/docs/files.md`);
-`/docs/llms.txt` lists them.
-
-Pages are made when they are asked for and kept. What stands in them as HTML is shown, not obeyed; they have no script.
-"""
+"""`/docs`: the manual that is shipped with the package, as pages of HTML without script, and each as Markdown
+(`/docs/files.md`); `/docs/llms.txt` lists them."""
 
 import html
 import os.path
@@ -45,24 +42,24 @@ async def _to_index(request: Request) -> Response:
 
 async def _page(request: Request) -> Response:
     name = request.path_params.get("page") or "index"
-    if file := served().get(name):
+    if file := served_files().get(name):
         return FileResponse(file, media_type=TYPES[file.suffix], headers=HEADERS)
-    if f"{name}.md" in served():
-        return HTMLResponse(rendered(name), headers=HEADERS)
+    if f"{name}.md" in served_files():
+        return HTMLResponse(rendered_page(name), headers=HEADERS)
     return PlainTextResponse(f"no such page: {name[:100]}; /docs/ lists them\n", 404)
 
 
 @cache
-def served() -> dict[str, Path]:
+def served_files() -> dict[str, Path]:
     """Every file by its path below `/docs/`, such as `reference/settings.md`: nothing else is served."""
-    below = {path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*")) if path.suffix in TYPES}
-    return below | {"DESIGN.md": PACKAGE / "DESIGN.md"}
+    files_below = {path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*")) if path.suffix in TYPES}
+    return files_below | {"DESIGN.md": PACKAGE / "DESIGN.md"}
 
 
 @cache
-def rendered(name: str) -> str:
+def rendered_page(name: str) -> str:
     """A page as HTML. Its links to other pages are relative; those to files outside the manual are left as text."""
-    text = served()[f"{name}.md"].read_text(encoding="utf-8")
+    text = served_files()[f"{name}.md"].read_text(encoding="utf-8")
     body = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
     body = re.sub(r"<(h\d)>(.*)</\1>", _heading, body)
     body = re.sub(r'<a href="([^"]*)">(.*?)</a>', partial(_link, name), body, flags=re.DOTALL)
@@ -99,9 +96,9 @@ def _link(name: str, match: re.Match[str]) -> str:
     path, sharp, anchor = match[1].partition("#")
     if "://" in path or not path:
         return match[0]
-    file = Path(os.path.normpath(served()[f"{name}.md"].parent / path))
-    aim = next((each for each, other in served().items() if other == file), None)
-    if aim is None:
+    file = Path(os.path.normpath(served_files()[f"{name}.md"].parent / path))
+    target = next((page for page, page_file in served_files().items() if page_file == file), None)
+    if target is None:
         return match[2]
-    aim = posixpath.relpath(aim.removesuffix(".md"), posixpath.dirname(name) or ".")
-    return f'<a href="{aim}{sharp}{anchor}">{match[2]}</a>'
+    target = posixpath.relpath(target.removesuffix(".md"), posixpath.dirname(name) or ".")
+    return f'<a href="{target}{sharp}{anchor}">{match[2]}</a>'

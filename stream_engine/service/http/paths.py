@@ -13,9 +13,9 @@ from stream_engine.data.comparisons import MAX_NAME_BYTES
 from stream_engine.evaluation import PROBABILITY_MODELS
 from stream_engine.refits import REFITS
 
-MOST_QUESTIONS = 1000  # of one request to predict
-MOST_ASKED = 100  # questions that one request gets
-MOST_NEAREST = 1000
+MAX_QUESTIONS = 1000  # of one request to predict
+MAX_ASKED = 100  # questions that one request gets
+MAX_NEAREST = 1000
 
 _Name = Annotated[str, Meta(max_length=MAX_NAME_BYTES)]
 _Pair = Annotated[list[str | int], Meta(min_length=2, max_length=2)]
@@ -35,7 +35,7 @@ class Question(Struct):
 class Questions(Struct, forbid_unknown_fields=True):
     """What to predict, and by which model."""
 
-    questions: Annotated[list[Question], Meta(min_length=1, max_length=MOST_QUESTIONS)]
+    questions: Annotated[list[Question], Meta(min_length=1, max_length=MAX_QUESTIONS)]
     model: Annotated[
         str,
         Meta(
@@ -64,7 +64,7 @@ class NearestQuery(Struct, forbid_unknown_fields=True):
     """Whose neighbours, and how many."""
 
     object: Annotated[_Name, Meta(description="Name of an object.")]
-    k: Annotated[int, Meta(ge=1, le=MOST_NEAREST, description="Number of neighbours.")] = 5
+    k: Annotated[int, Meta(ge=1, le=MAX_NEAREST, description="Number of neighbours.")] = 5
 
 
 class Neighbour(Struct):
@@ -85,7 +85,7 @@ class Nearest(Struct):
 class AskQuery(Struct, forbid_unknown_fields=True):
     """How many questions, and for whom."""
 
-    n: Annotated[int, Meta(ge=1, le=MOST_ASKED, description="Number of questions.")] = 10
+    n: Annotated[int, Meta(ge=1, le=MAX_ASKED, description="Number of questions.")] = 10
     participant: _Participant = ""
 
 
@@ -183,18 +183,23 @@ _ERRORS = {
 def document(admin: bool) -> dict[str, Any]:
     """The paths as an OpenAPI 3.1 document; with `admin` those of /admin, too."""
     operations = READ | (ADMIN if admin else {})
-    types = {each for one in operations.values() for each in (one.gives, one.query, one.body) if _is_json(each)}
-    ordered = sorted(types, key=str)
-    schemas, components = msgspec.json.schema_components(ordered, ref_template="#/components/schemas/{name}")
-    schema_of = dict(zip(ordered, schemas))
+    types = {
+        kind
+        for operation in operations.values()
+        for kind in (operation.gives, operation.query, operation.body)
+        if _is_json(kind)
+    }
+    kinds = sorted(types, key=str)
+    schemas, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    schema_of = dict(zip(kinds, schemas))
     paths: dict[str, Any] = {}
-    for path, one in operations.items():
-        method = "post" if one.body or path in ADMIN else "get"
+    for path, operation in operations.items():
+        method = "post" if operation.body or path in ADMIN else "get"
         bare = path.replace(":path", "")
-        paths[bare] = {method: _operation(bare, one, schema_of, components)}
-    for each in operations.values():
-        if each.query:
-            components.pop(each.query.__name__, None)  # its fields are parameters
+        paths[bare] = {method: _operation(bare, operation, schema_of, components)}
+    for operation in operations.values():
+        if operation.query:
+            components.pop(operation.query.__name__, None)  # its fields are parameters
     return {
         "openapi": "3.1.0",
         "info": {"title": "stream-engine", "version": installed_version()},
@@ -209,28 +214,33 @@ def _is_json(kind: Any) -> bool:
 
 
 def _operation(
-    path: str, one: Operation, schema_of: Mapping[Any, Any], components: Mapping[str, Any]
+    path: str, declared: Operation, schema_of: Mapping[Any, Any], components: Mapping[str, Any]
 ) -> dict[str, Any]:
     parameters = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in re.findall(r"{(.+?)}", path)
     ]
-    if one.query:
-        query_schema = components[one.query.__name__]
+    if declared.query:
+        query_schema = components[declared.query.__name__]
         for name, schema in query_schema["properties"].items():
             required = name in query_schema["required"]
             parameters.append({"name": name, "in": "query", "required": required, "schema": schema})
     media, schema = (
-        ("application/json", schema_of[one.gives]) if _is_json(one.gives) else (one.gives, {"type": "string"})
+        ("application/json", schema_of[declared.gives])
+        if _is_json(declared.gives)
+        else (declared.gives, {"type": "string"})
     )
     refusals = {
         code: {"description": says, "content": {TEXT: {"schema": {"type": "string"}}}} for code, says in _ERRORS.items()
     }
     operation: dict[str, Any] = {
-        "summary": one.says,
+        "summary": declared.says,
         "parameters": parameters,
         "responses": {"2XX": {"description": "The answer.", "content": {media: {"schema": schema}}}, **refusals},
     }
-    if one.body:
-        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema_of[one.body]}}}
+    if declared.body:
+        operation["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": schema_of[declared.body]}},
+        }
     return operation

@@ -1,1 +1,1 @@
-"""States checked against their sources, cut anew, and moved on purpose."""
+"""Repair of states: checked, recounted from their sources, divided into other shares, and moved."""

@@ -35,38 +35,38 @@ class Finding(NamedTuple):
 
 def check_state(directory: str | Path, dead_letters: str | None = None) -> Iterator[Finding]:
     """All findings, the newest snapshot first. Raises `NoSuchSnapshot` where there is no state."""
-    skipped: list[str] = []
-    store = Store(directory, tell=skipped.append)
+    skipped_files: list[str] = []
+    store = Store(directory, tell=skipped_files.append)
     if not store.sequences():
         raise NoSuchSnapshot(f"{directory}: no snapshot there; name the --state of a run")
     snapshots: dict[int, Snapshot] = {}  # those that can be read, the newest first
     for sequence in reversed(store.sequences()):
-        yield _checked(f"snapshot {sequence:012d}", _snapshot, store, sequence, snapshots)
+        yield _finding_of(f"snapshot {sequence:012d}", _snapshot, store, sequence, snapshots)
     newest = next(iter(snapshots.values()), None)
     if newest is None:
         yield Finding("state", WRONG, "no snapshot is valid; restore a backup, or start again with another --state")
     digests = {sequence: snapshot.digest for sequence, snapshot in snapshots.items()}
     for kind in store.kinds():
         for sequence in reversed(store.artifact_sequences(kind)):
-            yield _checked(f"artifact {kind} {sequence:012d}", _artifact, store, kind, sequence, digests)
+            yield _finding_of(f"artifact {kind} {sequence:012d}", _artifact, store, kind, sequence, digests)
     if newest is not None:
         yield from _dead_letters(Path(dead_letters) if dead_letters else store.directory / "dead_letters", newest)
     yield from _other_files(store, newest, {f"{sequence:012d}": digest for sequence, digest in digests.items()})
-    for path, _, text in (line.partition(": ") for line in skipped):
+    for path, _, text in (line.partition(": ") for line in skipped_files):
         yield Finding(os.path.relpath(path, store.directory), NOTE, text)
     yield from _of_a_backup(store.directory, newest)
 
 
-def _checked(what: str, check: Callable[..., str], *arguments: Any) -> Finding:
+def _finding_of(file: str, check: Callable[..., str], *arguments: Any) -> Finding:
     """The finding about one file: what `check` says of it, or why it cannot be used."""
     try:
-        return Finding(what, OK, check(*arguments))
+        return Finding(file, OK, check(*arguments))
     except (NoSuchSnapshot, FileNotFoundError):
-        return Finding(what, NOTE, "pruned meanwhile by the run that owns the state")
+        return Finding(file, NOTE, "pruned meanwhile by the run that owns the state")
     except NoChecksum as error:
-        return Finding(what, NOTE, str(error))
+        return Finding(file, NOTE, str(error))
     except (OSError, Corrupt) as error:
-        return Finding(what, WRONG, str(error).removeprefix(f"{what}: "))
+        return Finding(file, WRONG, str(error).removeprefix(f"{file}: "))
 
 
 def _snapshot(store: Store, sequence: int, snapshots: dict[int, Snapshot]) -> str:
@@ -94,21 +94,21 @@ def _broken_relations(snapshot: Snapshot) -> Iterator[str]:
             total = int(counts["n_lo"].sum(dtype=np.int64) + counts["n_hi"].sum(dtype=np.int64))
             if total != counters[name]:
                 yield f"{name}: {counters[name]:,}, but {section} add up to {total:,}"
-    stored = snapshot.section("adds3")
-    if stored and snapshot.section("triplet_counts"):
+    stored_adds = snapshot.section("adds3")
+    if stored_adds and snapshot.section("triplet_counts"):
         columns = triplet_columns(snapshot)
-        lo, hi = (np.repeat(each, np.diff(columns.start)) for each in (columns.lo, columns.hi))
+        lo, hi = (np.repeat(ids, np.diff(columns.start)) for ids in (columns.lo, columns.hi))
         net = columns.n_lo.astype(np.int64) - columns.n_hi
-        expected = adds3(columns.anchor, lo, hi, net, len(snapshot.objects))
-        if not all(np.array_equal(array, stored[name]) for name, array in zip("ijw", expected)):
+        computed_adds = adds3(columns.anchor, lo, hi, net, len(snapshot.objects))
+        if not all(np.array_equal(array, stored_adds[name]) for name, array in zip("ijw", computed_adds)):
             yield "adds3: is not the AddS of triplet_counts"
     if not snapshot.settings["guard"]:
         return
-    verdicts, most = sum(counters["guard"].values()), counters["comparisons"]
+    verdicts, n_comparisons = sum(counters["guard"].values()), counters["comparisons"]
     by_key = any(name.startswith("deltas://") for name in snapshot.positions)  # one verdict a key, not a comparison
-    forgotten = any(deed["did"] == "forget" for deed in counters.get("history", ()))  # verdicts stay in the count
-    if (verdicts < most and not by_key) or (verdicts > most and not forgotten):
-        yield f"guard: {verdicts:,} verdicts on {most:,} comparisons"
+    was_forgotten = any(deed["did"] == "forget" for deed in counters.get("history", ()))  # verdicts stay in the count
+    if (verdicts < n_comparisons and not by_key) or (verdicts > n_comparisons and not was_forgotten):
+        yield f"guard: {verdicts:,} verdicts on {n_comparisons:,} comparisons"
     try:
         topological_order(snapshot.section("partial_order")["kept"])
     except ValueError:
@@ -119,8 +119,8 @@ def _artifact(store: Store, kind: str, sequence: int, digests: Mapping[int, str]
     artifact = store.artifact(kind, sequence)
     if artifact.snapshot != digests.get(sequence, artifact.snapshot):
         raise Corrupt(f"made from another snapshot than the {sequence} that is here")
-    kept = "that is kept" if sequence in digests else "that is not kept any more"
-    return f"made from the snapshot {kept}, {len(artifact.arrays)} arrays"
+    state = "that is kept" if sequence in digests else "that is not kept any more"
+    return f"made from the snapshot {state}, {len(artifact.arrays)} arrays"
 
 
 def _dead_letters(folder: Path, snapshot: Snapshot) -> Iterator[Finding]:
@@ -128,24 +128,24 @@ def _dead_letters(folder: Path, snapshot: Snapshot) -> Iterator[Finding]:
     if not isinstance(position, int) or position < 0:
         yield Finding("dead letters", WRONG, f"position {position!r} in the snapshot, expected a whole number >= 0")
         return
-    checked = check_folder(folder, position)
-    for segment in checked:
+    segments = check_folder(folder, position)
+    for segment in segments:
         text = f"{segment.letters:,} dead letters"
         if segment.unchecked:
             text += f"; {segment.unchecked:,} of them have no checksum (written by version 0.1.0)"
         if segment.behind:
             text += f"; {segment.behind:,} bytes behind them, which the next run cuts off"
         yield Finding(f"dead letters {segment.name}", WRONG if segment.problem else OK, segment.problem or text)
-    refused, count = sum(snapshot.counters["rejected"].values()), sum(segment.letters for segment in checked)
-    moved_away = bool(checked) and checked[0].name != segment_name(1)
-    whole = not any(segment.problem for segment in checked)
-    if whole and not moved_away and not snapshot.counters.get("history") and position and count != refused:
+    n_rejected, count = sum(snapshot.counters["rejected"].values()), sum(segment.letters for segment in segments)
+    moved_away = bool(segments) and segments[0].name != segment_name(1)
+    is_intact = not any(segment.problem for segment in segments)
+    if is_intact and not moved_away and not snapshot.counters.get("history") and position and count != n_rejected:
         yield Finding(
-            "dead letters", WRONG, f"{count:,} in the folder, expected {refused:,}, one for each rejected event"
+            "dead letters", WRONG, f"{count:,} in the folder, expected {n_rejected:,}, one for each rejected event"
         )
-    if not checked:
+    if not segments:
         yield Finding(
-            "dead letters", OK if not refused else NOTE, f"none in {folder}; {refused:,} events were rejected"
+            "dead letters", OK if not n_rejected else NOTE, f"none in {folder}; {n_rejected:,} events were rejected"
         )
 
 
@@ -167,7 +167,7 @@ def _other_files(store: Store, newest: Snapshot | None, digests: Mapping[str, st
         if path.suffix in (".snapshot", ".artifact") or what.startswith("dead_letters"):
             continue
         if path.suffix == SUFFIX or path.name in NOTES:
-            yield _checked(what, order if path.suffix == SUFFIX else note, path)
+            yield _finding_of(what, order if path.suffix == SUFFIX else note, path)
         elif newest and str(path) in newest.positions:
             yield Finding(what, NOTE, f"a source: `stream-engine verify --state {store.directory} {path}` recounts")
         else:
@@ -177,11 +177,11 @@ def _other_files(store: Store, newest: Snapshot | None, digests: Mapping[str, st
 def _of_a_backup(directory: Path, newest: Snapshot | None) -> Iterator[Finding]:
     """Of a backup, or a copy of one from which no run has gone on: every file against the manifest."""
     try:
-        found = restored(directory, None if newest is None else newest.sequence)
+        backup = restored(directory, None if newest is None else newest.sequence)
     except (OSError, Corrupt):
         return  # the manifest has a finding of its own
-    if found is not None:
-        files, differing = found
+    if backup is not None:
+        files, differing = backup
         yield from (Finding("backup", WRONG, line) for line in differing)
         if not differing:
             yield Finding("backup", OK, f"all {files} files are those that were backed up")

@@ -1,13 +1,4 @@
-"""States of N shares become states of M shares.
-
-The sum of all counts goes into the first new state, and the others begin empty at the positions of their own
-partitions, so that the merged new states are the merged old ones. A partition of a topic belongs to the share of its
-number, as `run --shard I/N` has it. The file of labels goes to the first.
-
-Invariants: the folder of new states appears whole, by one rename, or not at all. No event is counted twice by a run
-that goes on with a new state. Files and deltas belong to no share, and a run may name any of them; so a state that has
-read some is refused, unless there is only one new state.
-"""
+"""States of N shares become states of M shares."""
 
 import os
 import shutil
@@ -48,7 +39,7 @@ def old_states(states: Sequence[str]) -> Old:
         if snapshot is None:
             raise NoSuchSnapshot(f"{state}: no snapshot there to reshard")
         states_found.append((state, snapshot))
-    states_found.sort(key=lambda each: (min(each[1].positions, default=""), each[1].digest))
+    states_found.sort(key=lambda entry: (min(entry[1].positions, default=""), entry[1].digest))
     _check_whole_set(states_found)
     return states_found
 
@@ -69,12 +60,12 @@ def _check_whole_set(old: Old) -> None:
     shares = {state: snapshot.counters.get("share") for state, snapshot in old}
     if known_shares := {share for share in shares.values() if share}:
         count = int(min(known_shares).partition("/")[2])
-        expected = {f"{index}/{count}" for index in range(count)}
-        if known_shares != expected or None in shares.values():
-            listed = ", ".join(f"{state} {share or 'all partitions'}" for state, share in shares.items())
-            missing = ", ".join(sorted(expected - known_shares)) or "nothing"
-            raise OverlappingStates(f"the states are no whole set of shares: {listed}; missing: {missing}")
-    topics = {found for name in state_of if (found := topic_and_number(name))}
+        all_shares = {f"{index}/{count}" for index in range(count)}
+        if known_shares != all_shares or None in shares.values():
+            shares_text = ", ".join(f"{state} {share or 'all partitions'}" for state, share in shares.items())
+            missing = ", ".join(sorted(all_shares - known_shares)) or "nothing"
+            raise OverlappingStates(f"the states are no whole set of shares: {shares_text}; missing: {missing}")
+    topics = {topic_number for name in state_of if (topic_number := topic_and_number(name))}
     for topic, number in sorted(topics):
         if number and (topic, number - 1) not in topics:
             raise OverlappingStates(f"{topic}/{number - 1} is in none of the states, {topic}/{number} is")
@@ -92,13 +83,13 @@ def topic_and_number(name: str) -> tuple[str, int] | None:
     return topic, int(number)
 
 
-def dealt(names: Iterable[str], count: int) -> dict[str, int]:
+def share_of_partitions(names: Iterable[str], count: int) -> dict[str, int]:
     """The new share of each partition.
 
-    >>> dealt(["t/0", "t/1", "t/2", "labels:/l.csv"], 2)
+    >>> share_of_partitions(["t/0", "t/1", "t/2", "labels:/l.csv"], 2)
     {'labels:/l.csv': 0, 't/0': 0, 't/1': 1, 't/2': 0}
     """
-    return {name: found[1] % count if (found := topic_and_number(name)) else 0 for name in sorted(names)}
+    return {name: topic_number[1] % count if (topic_number := topic_and_number(name)) else 0 for name in sorted(names)}
 
 
 def _check_topics_only(old: Old) -> None:
@@ -106,14 +97,21 @@ def _check_topics_only(old: Old) -> None:
     for state, snapshot in old:
         files = [name for name in snapshot.positions if not is_of_a_topic(name) and not name.startswith("labels:")]
         if files:
-            others = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
+            further = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
             raise CannotReshard(
-                f"{state}: has read {min(files)}{others}, expected only partitions of topics: files belong to no shard "
-                "and would be counted twice. Keep one state (--into 1), or read the files again, each part into a "
-                "state of its own, and sum these with merge"
+                f"{state}: has read {min(files)}{further}, expected only partitions of topics: files belong to no "
+                "shard and would be counted twice. Keep one state (--into 1), or read the files again, each part into "
+                "a state of its own, and sum these with merge"
             )
 
 
+# The sum of all counts goes into the first new state, and the others begin empty at the positions of their own
+# partitions, so that the merged new states are the merged old ones. A partition of a topic belongs to the share of its
+# number, as `run --shard I/N` has it. The file of labels goes to the first.
+#
+# Invariants: the folder of new states appears whole, by one rename, or not at all. No event is counted twice by a run
+# that goes on with a new state. Files and deltas belong to no share, and a run may name any of them; so a state that
+# has read some is refused, unless there is only one new state.
 def reshard(old: Old, into: int, out: Path, disk: Disk) -> list[NewState]:
     """Write the new states below `out`. Raises `CannotReshard`, `OverlappingStates`, `OSError`."""
     if out.exists() and os.listdir(out):
@@ -124,26 +122,26 @@ def reshard(old: Old, into: int, out: Path, disk: Disk) -> list[NewState]:
     shutil.rmtree(temporary, ignore_errors=True)  # left by a process that died
     make_folders(disk, temporary)
     try:
-        new_states = [_made(old, index, into, temporary / f"shard-{index}", disk) for index in range(into)]
+        new_states = [_new_state(old, index, into, temporary / f"shard-{index}", disk) for index in range(into)]
         disk.rename(temporary, out)
         disk.fsync_dir(out.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    return [each._replace(directory=out / each.directory.name) for each in new_states]
+    return [new_state._replace(directory=out / new_state.directory.name) for new_state in new_states]
 
 
-def _made(old: Old, index: int, into: int, directory: Path, disk: Disk) -> NewState:
+def _new_state(old: Old, index: int, into: int, directory: Path, disk: Disk) -> NewState:
     snapshots = [snapshot for _, snapshot in old]
     positions = {name: position for snapshot in snapshots for name, position in snapshot.positions.items()}
-    shares = dealt(positions, into)
+    shares = share_of_partitions(positions, into)
     engine, sinks = empty_like(snapshots[0]), {"file": 0}
     if index == 0:  # what `merge` makes of the old states
-        engine, sinks = Engine.restore(snapshots[0]), _carried(old, directory / "dead_letters", disk)
+        engine, sinks = Engine.restore(snapshots[0]), _copy_dead_letters(old, directory / "dead_letters", disk)
         for snapshot in snapshots[1:]:
             engine.merge(Engine.restore(snapshot))
     engine.positions = {name: position for name, position in positions.items() if shares[name] == index}
     made_with = [snapshot.counters.get("input", {}) for snapshot in snapshots]
-    engine.counters["input"] = dict(made_with[0]) if all(each == made_with[0] for each in made_with) else {}
+    engine.counters["input"] = dict(made_with[0]) if all(options == made_with[0] for options in made_with) else {}
     engine.share = f"{index}/{into}" if into > 1 and any(map(topic_and_number, shares)) else None
     engine.note("reshard", into=into, counts_in="shard-0", from_states=len(old))
     engine.sinks, engine.sequence = sinks, 0
@@ -151,7 +149,7 @@ def _made(old: Old, index: int, into: int, directory: Path, disk: Disk) -> NewSt
     return NewState(directory, engine.share, snapshot)
 
 
-def _carried(old: Old, folder: Path, disk: Disk) -> dict[str, Any]:
+def _copy_dead_letters(old: Old, folder: Path, disk: Disk) -> dict[str, Any]:
     """The dead letters of all states in a new folder, one state after the other, and the position after them."""
     sink = DeadLetterFile(folder, disk=disk)
     for state, snapshot in old:

@@ -1,8 +1,4 @@
-"""A position in a topic moved on purpose: noted in the state for ever, what is passed over counted as lost.
-
-Invariant: the move, its note and its loss are published in one snapshot, or none of them is. Moving again to a place
-that was reached does nothing.
-"""
+"""A position in a topic moved on purpose: noted in the history of the state, skipped records counted as lost."""
 
 from typing import NamedTuple
 
@@ -39,7 +35,8 @@ def seek(store: Store, name: str, target: Target, since: int | None = None) -> M
     """Move a position and publish a snapshot; the state's lock must be held. `since`: where the position is expected to
     be; when the last deed moved it away from there, that was this move, and nothing is done.
 
-    Raises `CannotMove`, `NoSuchSnapshot`, `Corrupt`, `OSError`.
+    The move, its note and its loss are published in one snapshot, or none of them is. Moving again to a place that was
+    reached does nothing. Raises `CannotMove`, `NoSuchSnapshot`, `Corrupt`, `OSError`.
     """
     snapshot = store.named("latest")
     if name not in snapshot.positions or not is_of_a_topic(name):
@@ -55,19 +52,19 @@ def seek(store: Store, name: str, target: Target, since: int | None = None) -> M
     to = _aim(name, now.offset, target)
     if to == now.offset:
         return Move(name, now.offset, now.offset, snapshot.sequence)
-    between = abs(to - now.offset)
+    n_records = abs(to - now.offset)
     if to < now.offset and not target.count_again:
         raise CannotMove(
-            f"{name}: {to:,} lies before {now.offset:,}, where the state has read to: {between:,} records would be "
+            f"{name}: {to:,} lies before {now.offset:,}, where the state has read to: {n_records:,} records would be "
             "counted a second time; say --count-again if that is wanted"
         )
     engine = Engine.restore(snapshot)
     engine.positions[name] = now._replace(offset=to)
     if to > now.offset:
-        engine.lost[name] = engine.lost.get(name, 0) + between
-    engine.note("seek", partition=name, at=now.offset, to=to, records=between)
-    published, _ = store.publish(engine.snapshot())
-    return Move(name, now.offset, to, published.sequence)
+        engine.lost[name] = engine.lost.get(name, 0) + n_records
+    engine.note("seek", partition=name, at=now.offset, to=to, records=n_records)
+    snapshot_after, _ = store.publish(engine.snapshot())
+    return Move(name, now.offset, to, snapshot_after.sequence)
 
 
 def is_of_a_topic(name: str) -> bool:

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from stream_engine.kernel_learning import factored, linear, mkpoe, pair_lists, problem
+from stream_engine.kernel_learning import dual_proof, factored, gram_comparisons, linear, mkpoe, pair_lists, problem
 from stream_engine.kernel_learning import rckl as rckl_solver
-from stream_engine.kernel_learning.pair_lists import satisfied, triplet_rows
+from stream_engine.kernel_learning.gram_comparisons import satisfied, triplet_rows
 from tests.benchmarks import heim_synthetic as bench
 from tests.benchmarks.papers import heim_early
 from tests.benchmarks.papers.kept import Cell, Kept
@@ -22,12 +22,12 @@ LOSSES, FORMS = ("ste", "hinge"), ("t", "mkl", "ak")
 FULL_AND_DIAGONAL = ("diagonal", "full")
 BETAS = (3.0, 20.0, 150.0, 1000.0)
 SIGMAS = (0.0, 0.1, 0.3)
-SOLVER = (factored, problem, pair_lists, bench)
+SOLVER = (factored, dual_proof, problem, pair_lists, gram_comparisons, bench)
 RESTS_ON = {
     **dict.fromkeys(("ste", "hinge"), (rckl_solver, *SOLVER)),
     **dict.fromkeys(("MKPOE", "sigma"), (rckl_solver, mkpoe, linear, *SOLVER)),
-    **dict.fromkeys(("early", "steps"), (heim_early, pair_lists, bench)),
-    "floor": (pair_lists, bench),
+    **dict.fromkeys(("early", "steps"), (heim_early, pair_lists, gram_comparisons, bench)),
+    "floor": (gram_comparisons, bench),
 }
 DATA = "Noise of the auxiliary kernels: sigma = .1, which the paper does not say; test triplets at random."
 EARLY = "The paper does not say when its solver stopped. Stopped by validation, Algorithm 1 has "

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.kernel_learning.pair_lists import adjoint, excess, satisfied, triplet_rows
+from stream_engine.kernel_learning.gram_comparisons import adjoint, excess, satisfied, triplet_rows
 from tests.benchmarks.heim_synthetic import World
 
 ETAS, LAMBDAS = (0.001, 0.01, 0.1, 1.0), (0.0, 0.1)

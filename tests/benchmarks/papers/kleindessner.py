@@ -17,8 +17,8 @@ from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.embedding import descent, gradient, starts
 from stream_engine.embedding import fit as embedding_fit
 from stream_engine.embedding.questions import of_rows
-from stream_engine.kernel_learning import factored, mkpoe, pair_lists, problem
-from stream_engine.kernel_learning.pair_lists import triplet_rows
+from stream_engine.kernel_learning import dual_proof, factored, gram_comparisons, mkpoe, pair_lists, problem
+from stream_engine.kernel_learning.gram_comparisons import triplet_rows
 from tests.benchmarks import kleindessner as bench
 from tests.benchmarks.papers.kept import Cell, Kept
 from tests.benchmarks.papers.rows import NOT_RUN, Paper, Row, missing, row
@@ -38,8 +38,8 @@ RESTS_ON = dict.fromkeys(EXPERIMENTS, (kernels, spectral, partition, bench)) | {
     "usps": (kernels, spectral, partition, bench, *FIT),
     "size": (kernels, spectral, partition, bench, *FIT),
     "embedding": (bench, *FIT),
-    "gnmds": (kernels, factored, problem, pair_lists, mkpoe, bench),
-    "gnmds of food": (factored, problem, pair_lists, mkpoe),
+    "gnmds": (kernels, factored, dual_proof, problem, pair_lists, gram_comparisons, mkpoe, bench),
+    "gnmds of food": (factored, dual_proof, problem, pair_lists, gram_comparisons, mkpoe),
     "far apart": (kernels,),
 }
 Cells = dict[tuple, list[Cell | None]]

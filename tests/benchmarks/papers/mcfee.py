@@ -7,8 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from stream_engine.kernel_learning import constraints, factored, linear, mkpoe, pair_lists, problem
-from stream_engine.kernel_learning.pair_lists import satisfied, triplet_rows
+from stream_engine.kernel_learning import (
+    constraints,
+    dual_proof,
+    factored,
+    gram_comparisons,
+    linear,
+    mkpoe,
+    pair_lists,
+    problem,
+)
+from stream_engine.kernel_learning.gram_comparisons import satisfied, triplet_rows
 from tests.benchmarks import mcfee_toy as bench
 from tests.benchmarks.papers.kept import Cell, Kept
 from tests.benchmarks.papers.rows import Paper, Row, missing, row
@@ -19,7 +28,7 @@ SPLITS, ORDERS, FIXED = 2, 5, 20.0
 CHOICES = (*bench.NAMES, "sum", "MKPOE")
 SETS = {"raw": "Full", "drop-both": "Length-2", "algorithm1-reduced": "Processed"}
 FORMS = ("diagonal", "full")
-SOLVER = (mkpoe, factored, linear, problem, pair_lists, bench)
+SOLVER = (mkpoe, factored, dual_proof, linear, problem, pair_lists, gram_comparisons, bench)
 RESTS_ON = {"Fig. 5": SOLVER} | dict.fromkeys(("Table 2", "Fig. 10"), (*SOLVER, constraints))
 NOISY = {"comparisons": 3000, "each": 6}  # of more objects so few comparisons would make no cycles
 ALOI = "ALOI cannot be had here: digits of ten classes under a taxonomy by shape, five views and five noise kernels. "

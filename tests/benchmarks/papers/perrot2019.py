@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from stream_engine.boosting import codes, labels, rounds, theorems, votes
+from stream_engine.boosting import careful_sums, codes, labels, references, rounds, theorems, votes
 from stream_engine.boosting import fit as boosting_fit
 from stream_engine.boosting.fit import fit as boost
 from stream_engine.boosting.fit import predict, votes_of
@@ -32,7 +32,7 @@ DRAWN = "drawn, without numbers"
 RUNS, ROUNDS, DIMENSIONS = 3, 50_000, {"moons": 2, "iris": 4}
 WHY = "3 draws (the paper: 10), 50,000 rounds (10^6). 70 % to train on, noise of Moons .1: not said in the paper. "
 GISETTE = "Gisette cannot be had here: 1,000 USPS digits to train on, 500 asked about, 50,000 rounds, one draw. "
-BOOSTING = (boosting_fit, rounds, codes, labels, votes, boosting_worlds, bench)
+BOOSTING = (boosting_fit, rounds, careful_sums, references, codes, labels, votes, boosting_worlds, bench)
 RESTS_ON = {
     **dict.fromkeys(("boosting", "digits", "bound", "abstention"), BOOSTING),
     "margins": (theorems, *BOOSTING),

@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 from scipy.cluster.hierarchy import fcluster
 
-from stream_engine.clustering import admm, cascade, certificate, dual_bounds, partition, projection
+from stream_engine.clustering import (
+    admm,
+    anderson,
+    cascade,
+    certificate,
+    dual_bounds,
+    feasible_points,
+    partition,
+    projection,
+)
 from stream_engine.clustering import spur as spur_room
 from stream_engine.clustering.similarity_matrix import checked
 from stream_engine.counts import kernels
@@ -31,7 +40,7 @@ FEW = USPS + "Two draws of 300 objects (the paper: ten of 2,000)."
 POWERS = (2.0, 3.0, 4.0)  # of digits: n (ln n)^x triplets
 RUNS, SIZE, WHOLE = 2, 200, 1000  # draws and objects of the planted model; objects in the paper
 DIGITS = {"1 vs 7": (0, 3), "ten digits": (300, 2)}  # objects (0: all) and draws
-SOLVER = (admm, cascade, certificate, dual_bounds, partition, projection, spur_room,
+SOLVER = (admm, anderson, cascade, certificate, dual_bounds, feasible_points, partition, projection, spur_room,
           kernels, planted_clusters)  # fmt: skip
 RESTS_ON = {
     **dict.fromkeys(("planted", "trace", "ideal"), SOLVER),
@@ -322,7 +331,7 @@ def groups_beside(key: dict[str, Any]) -> dict[str, float]:
         merges = tree(W, "average", of_itself=1.0 if name == "MulK-3" else None).linkage
         labels = {
             "SDP": planted_clusters.labels_of(solved, k),
-            "spectral": partition.refined(W, partition.spectral_partition(W, k, 0)),
+            "spectral": partition.refine(W, partition.spectral_partition(W, k, 0)),
             "hierarchy": fcluster(merges, k, "maxclust"),
         }
         found |= {

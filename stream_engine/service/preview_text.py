@@ -1,0 +1,53 @@
+"""A preview as text for people."""
+
+from collections.abc import Mapping
+from shlex import quote
+
+from stream_engine.formats.options import NOT_UTF8
+from stream_engine.service.preview import Preview
+
+
+def as_text(result: Preview, source: str) -> str:
+    """The preview as text for people."""
+    if result.readings:
+        lines = [source, f"  {result.doubt}; nothing is read until you choose:"]
+        lines += [f"    {line}" for entry in result.readings for line in entry]
+        lines += [
+            f"  rows that this excludes: --where {quote(excluded)}, {why}" for _, excluded, why in result.evidence
+        ]
+        return "\n".join([*lines, "nothing was written"])
+    extent = "whole input" if result.whole else "beginning of the input"
+    rows: Mapping[str, str] = {
+        "read as": result.read_as.removeprefix("read as "),
+        "columns": ", ".join(result.columns),
+        "ignored": ", ".join(result.ignored),
+        "events": f"{result.events:,} ({extent}), {result.comparisons:,} comparisons"
+        + (f", {result.filtered:,} excluded" if result.filtered else ""),
+        "rejected": ", ".join(f"{n:,} {reason}" for reason, n in result.refused.items()),
+        "encoding": f"{result.not_utf8:,} rows are not read, because they are {NOT_UTF8}" if result.not_utf8 else "",
+        "objects": f"{result.objects:,}: " + ", ".join(result.names) + (", …" if result.objects > 20 else ""),
+        "suspicious": ", ".join(" and ".join(f'"{name}"' for name in group) for group in result.suspicious),
+        "participants": _participants(result),
+        "repeated": f"{result.repeated:,} questions, {result.repeated_alike:,} of them with the same answer"
+        if result.repeated
+        else "",
+        "sent twice": result.sent_twice,
+        "a run": f"would stop: {result.rejected_share:.0%} of the events are rejected" if result.is_refused else "",
+        "no answers": result.no_answers,
+    }
+    lines = [source, *(f"  {name:13}{text}" for name, text in rows.items() if text)]
+    width = max((len(entry[0]) for entry in result.evidence), default=0)
+    lines += ["  evidence:"] if result.evidence else []
+    lines += [f"    {decision:{width}}  {excluded}: {why}" for decision, excluded, why in result.evidence]
+    lines += ["  first events:", *(f"    {entry}" for entry in result.first)] if result.first else []
+    lines += ["  first rejected:", *(f"    {entry}" for entry in result.first_refused)] if result.first_refused else []
+    return "\n".join([*lines, f"  command      {result.command}", "nothing was written"])
+
+
+def _participants(result: Preview) -> str:
+    if not result.workers:
+        return ""
+    minimum, middle, maximum = result.questions_per_worker
+    if minimum == maximum:
+        return f"{result.workers:,}, {maximum:,} questions each"
+    return f"{result.workers:,}, {minimum:,} to {maximum:,} questions each (median {middle:,g})"
