@@ -23,7 +23,7 @@ RECENT_TRIAL = 512  # names per call after which recent names are no longer sear
 
 @njit(cache=True, nogil=True, inline="always")
 def _is_name(entry, sought):
-    """Whether an entry of the table (upper half of a hash, number + 1) is that of the name asked[begin:end]."""
+    """Whether an entry of the table (upper half of a hash, number + 1) is that of the name data[begin:end]."""
     h, utf8, offsets, data, begin, end = sought
     if entry >> np.uint64(32) != h >> np.uint64(32):
         return False
@@ -53,7 +53,7 @@ def _look_ahead(table, utf8, offsets, data, begins, ends, key, first, todo, n_na
 
 @njit(cache=True, nogil=True)
 def _find(table, utf8, offsets, data, begins, ends, key, ids):
-    """ids[q] of the names asked[begins[q] : ends[q]], -1 for unknown ones; returns how many are unknown."""
+    """ids[q] of the names data[begins[q] : ends[q]], -1 for unknown ones; returns how many are unknown."""
     table, utf8, offsets, data, begins, ends, ids = borrowed((table, utf8, offsets, data, begins, ends, ids))
     missing = 0
     for q in range(len(begins)):

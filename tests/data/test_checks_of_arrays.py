@@ -24,7 +24,7 @@ from stream_engine.data.triplet_columns import COUNT_LIMIT
 
 @pytest.fixture(params=[1, 2, 5, 1000])
 def block(request, monkeypatch):
-    for name in ("BLOCK", "NAMES_AT_ONCE"):
+    for name in ("BLOCK", "NAMES_PER_BLOCK"):
         monkeypatch.setattr(array_checks, name, request.param)
     return request.param
 
