@@ -4,6 +4,7 @@ How many participants were checked and flagged (see `evaluation.participants`); 
 the axes of the map count for them, and whether they form groups.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -12,7 +13,7 @@ from stream_engine.evaluation.participants import ParticipantChecks
 from stream_engine.evaluation.response_checks import LEAST
 from stream_engine.report.findings import GAP, WARNING, Finding
 from stream_engine.report.findings.facts import Facts
-from stream_engine.report.findings.words import count, p_value, percent, some
+from stream_engine.report.findings.words import count, listing, p_value, percent, some
 from stream_engine.state.artifact import figure
 from stream_engine.state.snapshot import triplet_columns
 
@@ -66,7 +67,14 @@ def _power(checks: ParticipantChecks) -> str:
 
 
 def _why(reasons: tuple[str, ...]) -> str:
-    """The kinds of reasons, each with the number of participants."""
+    """The kinds of reasons, those of one participant together, each with the number of participants: the numbers add
+    up to those who are flagged. A lapse rate says the same as answers at chance level, and is named only without it.
+
+    >>> _why(("answers at chance level (others predict 50%); lapse rate 0.90", "", "lapse rate 0.70"))
+    'answers at chance level (1); mostly random answers (1)'
+    >>> _why(("answers at chance level (others predict 50%); straight-lining: 40 in a row",))
+    'answers at chance level and straight-lining (1)'
+    """
     kinds = {
         "at chance level": "answers at chance level",
         "the opposite": "answers opposite to all others",
@@ -76,8 +84,14 @@ def _why(reasons: tuple[str, ...]) -> str:
         "in a row": "straight-lining",
         "within": "answers faster than 300 ms",
     }
-    numbers = {text: sum(key in reason for reason in reasons) for key, text in kinds.items()}
-    return "; ".join(f"{text} ({count(n)})" for text, n in numbers.items() if n)
+    people: Counter[tuple[str, ...]] = Counter()
+    for reason in filter(None, reasons):
+        why = [text for key, text in kinds.items() if key in reason]
+        if kinds["at chance level"] in why and kinds["lapse rate"] in why:
+            why.remove(kinds["lapse rate"])
+        people[tuple(why)] += 1
+    ordered = sorted(people.items(), key=lambda each: [*kinds.values()].index(each[0][0]) if each[0] else len(kinds))
+    return "; ".join(f"{listing(why)} ({count(n)})" for why, n in ordered)
 
 
 def agreement(facts: Facts) -> Iterator[Finding]:

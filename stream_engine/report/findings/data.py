@@ -29,8 +29,8 @@ def gaps(facts: Facts) -> Iterator[Finding]:
         return
     for kind, what in (("embedding", "There is no map"), ("clusters", "Groups were not looked for")):
         if kind not in artifacts:
-            command = f"stream-engine refit --state {facts.commands.state} {kind}"
-            yield Finding(f"no_{kind}", f"{what}.", command=command, level=GAP)
+            text = f"{what} yet. {facts.commands.awaited}" if facts.commands.in_use else f"{what}."
+            yield Finding(f"no_{kind}", text, command=facts.commands.refit(kind), level=GAP)
     if old := [kind for kind, artifact in artifacts.items() if artifact.sequence < summary["snapshot"]]:
         text = f"Fitted to an earlier snapshot, without the newest answers: {', '.join(old)}."
         yield Finding("earlier_snapshot", text, {"refits": len(old)}, level=GAP)
@@ -116,8 +116,7 @@ def excluded(facts: Facts) -> Iterator[Finding]:
     old = [kind for kind, artifact in artifacts.items() if excluded_of(artifact) != names]
     if old:
         text = f"Fitted with other participants than are included now: {', '.join(old)}."
-        command = f"stream-engine refit --state {facts.commands.state} {old[0]}"
-        yield Finding("fitted_with_others", text, {"refits": len(old)}, command, GAP)
+        yield Finding("fitted_with_others", text, {"refits": len(old)}, facts.commands.refit(old[0]), GAP)
 
 
 def _included_again(

@@ -35,7 +35,7 @@ def write_page(published: Published, progressive: dict, what: str, format: str, 
 
     workers = format == FORMATS_OF_PAGES[1]
     if what == PAGE:
-        writing.write_body(published, folder, progressive, workers, Commands(state))
+        writing.write_body(published, folder, progressive, workers, Commands(state, in_use=True))  # by the run that asks
     else:
         writing.write_figures(published, folder, progressive, workers)
 
