@@ -138,7 +138,10 @@ def as_known(records: Records, options: EventOptions) -> tuple[EventOptions, str
         step = f"if {name} says nothing about the answer, read it with {_as_arguments(other, options)}"
         raise BadFrame(f"read: {obstacle.fact}; next: {step}")
     if obstacle.fact:
-        step = "say how to read it with type=... and columns=..., or leave columns out"
+        step = (
+            "say which columns are which, such as type='pick', columns={'anchor': 'COLUMN', 'shown': 'COLUMN|COLUMN', "
+            "'chosen': 'COLUMN'}; columns that are not named are left out"
+        )
         raise BadFrame(f"read: {obstacle.fact}; next: {step}")
     return options, "", []
 

@@ -10,6 +10,7 @@ from shlex import quote
 
 from msgspec import structs
 
+from stream_engine.formats.example_reading import example_reading
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.inference import readings, understood
 from stream_engine.formats.json_places import is_utf8
@@ -71,10 +72,24 @@ def _next_step(obstacle: Obstacle, settings: Settings, typed: str) -> str:
         answered = reading.columns.get("chosen")
         other = f"; if it is the answer, with chosen={name}" if obstacle.rival.is_answer and answered else ""
         return f"; next: if {name} says nothing about the answer, {command_of(_with(settings, reading), typed)}{other}"
-    if "next:" in obstacle.fact or "--" in obstacle.fact:
+    own_step = "next:" in obstacle.fact or "--" in obstacle.fact
+    if own_step and "--columns" not in obstacle.fact:
         return ""
+    return f"; {'for example' if own_step else 'next'}: {_example(settings, typed)}"
+
+
+def _example(settings: Settings, typed: str) -> str:
+    """One whole command that reads the input, with its first answer to check; or if none is found, its form."""
+    reading = example_reading(first_records(settings))
+    trial = _with(settings, reading) if reading is not None else settings
+    if reading is not None and _reads_most(trial):
+        said = "; ".join(examples(trial, 1))
+        return f"{command_of(trial, typed)} ({said}), if that is what was answered; columns that are not named are left out"
+    fields = {"anchor": "COLUMN", "shown": "COLUMN|COLUMN", "chosen": "COLUMN"}
+    form = structs.replace(settings, input=structs.replace(settings.input, type_="pick", columns=fields))
     return (
-        "; next: say how to read it with --type and --columns, or leave out columns that say nothing about the answer"
+        f"{command_of(form, typed)}, with the columns of the object that others were compared with, of those that were "
+        "shown, and of the answer; columns that are not named are left out"
     )
 
 

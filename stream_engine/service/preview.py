@@ -19,17 +19,21 @@ from connectors import STORES, split_uri
 from connectors.files.readers import LineNumbers, place
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.data.suspicious_names import suspicious_names
-from stream_engine.formats.options import NOT_UTF8
+from stream_engine.formats.event_fields import fields_of
+from stream_engine.formats.options import NOT_UTF8, EventOptions
 from stream_engine.formats.reading import excluding
+from stream_engine.formats.wide_columns import wide_questions
 from stream_engine.input.answers_in_words import answers, in_words
 from stream_engine.input.decoding import Block, RecordDecoder
 from stream_engine.input.first_records import first_columns, first_records
 from stream_engine.input.layout_inference import PreparedSettings, command_of, examples, prepared
 from stream_engine.input.settings import Settings
 from stream_engine.input.sources import event_options, source, text_layout_of
+from stream_engine.report.findings.words import listing
 from stream_engine.service.dead_letters import ENCODING, ENOUGH
 
 FIRST = 5  # events that are shown
+MAX_NAMED = 6  # columns of one field that are named
 LABEL = EVENT_TYPES.index("label")
 MOST_MESSAGES = 1000  # different reasons of which the first place is noted
 
@@ -40,6 +44,7 @@ class Preview:
 
     read_as: str
     columns: list[str]
+    used_as: dict[str, str] = field(default_factory=dict)  # column -> what is read from it
     ignored: list[str] = field(default_factory=list)
     first: list[str] = field(default_factory=list)
     events: int = 0
@@ -87,6 +92,7 @@ def preview(settings: Settings, most: int) -> Preview:
     settings = structs.replace(settings, follow=False)
     ingest = RecordDecoder(event_options(settings)._replace(provenance=True), settings.input.format)
     shown = Preview(prepared_settings.said, first_columns(settings))
+    shown.used_as = _used_as(event_options(settings), shown.columns)
     shown.evidence, shown.command = [list(each) for each in prepared_settings.evidence], command_of(settings)
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
     names: dict[str, None] = {}
@@ -199,8 +205,8 @@ def as_text(shown: Preview, where: str) -> str:
     of = "whole input" if shown.whole else "beginning of the input"
     rows: Mapping[str, str] = {
         "read as": shown.read_as.removeprefix("read as "),
-        "columns": ", ".join(shown.columns),
-        "ignored": ", ".join(shown.ignored),
+        "columns": _columns(shown),
+        "not used": ", ".join(name for name in shown.columns if name not in shown.used_as),
         "events": f"{shown.events:,} ({of}), {shown.comparisons:,} comparisons"
         + (f", {shown.filtered:,} excluded" if shown.filtered else ""),
         "rejected": ", ".join(f"{n:,} {reason}" for reason, n in shown.refused.items()),
@@ -222,6 +228,36 @@ def as_text(shown: Preview, where: str) -> str:
     lines += ["  first events:", *(f"    {each}" for each in shown.first)] if shown.first else []
     lines += ["  first rejected:", *(f"    {each}" for each in shown.first_refused)] if shown.first_refused else []
     return "\n".join([*lines, f"  command      {shown.command}", "nothing was written"])
+
+
+ROLES = {  # fields of events whose names do not say what they are
+    "worker": "participant",
+    "time": "time of the answer",
+    "seconds": "response time in seconds",
+    "milliseconds": "response time in milliseconds",
+}
+
+
+def _used_as(options: EventOptions, names: list[str]) -> dict[str, str]:
+    """What is read from each column that is used: a field of an event, or a filter."""
+    roles: dict[str, dict[str, None]] = {name: {} for name in names}
+    for question in wide_questions(options, names):
+        event_fields = fields_of(question.options)
+        filters = {each.source: "filter" for each in event_fields.where}
+        mapped = {name: role for role, inputs in question.options.columns.items() for name in inputs}
+        own = {name: name for name in event_fields.inputs - filters.keys()}
+        for name, role in (*{**own, **mapped}.items(), *filters.items()):
+            if name in roles:
+                roles[name][ROLES.get(role, role)] = None
+    return {name: " and ".join(each) for name, each in roles.items() if each}
+
+
+def _columns(shown: Preview) -> str:
+    """What is read, each with its columns."""
+    names: dict[str, list[str]] = {}
+    for name, role in shown.used_as.items():
+        names.setdefault(role, []).append(name)
+    return "; ".join(f"{role}: {listing(columns, MAX_NAMED)}" for role, columns in names.items())
 
 
 def _people(shown: Preview) -> str:

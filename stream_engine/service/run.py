@@ -154,6 +154,8 @@ def _learn_down_to(run: OpenRun, polls: int, progress: Bars | None, join: bool =
     in_record = False  # a record of which a part was learned
     while ahead.polls > polls and (in_record or not run.context.requests.stop):
         before = ahead.seconds
+        if not heartbeat.warm:
+            run.health.starting()
         with heartbeat.block():
             block = ahead.take()
         metrics.decode_seconds.inc(ahead.seconds - before)
@@ -255,6 +257,8 @@ def _status(run: OpenRun) -> str:
     """One line for `systemctl status`."""
     newest, counters = run.publishing.published.newest, run.learning.engine.counters
     snapshot = f"snapshot {newest.snapshot.sequence}" if newest else "no snapshot yet"
+    if run.context.heartbeat.compiling:
+        return f"starting: compiling, once; {snapshot}"
     why = "paused" if run.context.requests.paused else run.health.not_ready()
     return f"{counters['comparisons']:,} comparisons, {snapshot}" + (f"; not ready: {why}" if why else "")
 

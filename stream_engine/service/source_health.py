@@ -6,6 +6,7 @@ data). The main loop waits for work in other threads (a snapshot, a flush of dea
 readiness stay current however slow the disk is.
 """
 
+import math
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, wait
@@ -37,6 +38,12 @@ class SourceHealth:
     def add(self, uri: str, source: Source) -> None:
         """Add a source that was opened."""
         self._sources.append((uri, source))
+
+    def starting(self) -> None:
+        """Say that lag is not known, until the first block is learned, for which code may be compiled: what is in
+        memory is neither counted nor unread."""
+        for partition in self._moved:
+            self._metrics.lag.set(partition, math.nan)
 
     def polled(self, source: Source) -> None:
         """Monitor the progress of a source that is read from now on."""

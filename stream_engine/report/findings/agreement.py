@@ -51,12 +51,25 @@ def participants(facts: Facts) -> Iterator[Finding]:
         text += f"{_why(checks.reasons)}."
         command = "" if facts.commands.lists_participants else f"{facts.commands.report} --participants"
         yield Finding("participants_flagged", text + _power(checks), figures, command, WARNING)
+        yield from _weaker_check(facts)
     else:
         text = (
             f"No participant was flagged as guessing ({count(judged)} of {count(people)} gave enough answers to be "
             "checked)."
         )
         yield Finding("participants", text + _power(checks), figures | {"checked": judged})
+        yield from _weaker_check(facts)
+
+
+def _weaker_check(facts: Facts) -> Iterator[Finding]:
+    """That an embedding would notice more of those who guess, where there is none."""
+    if "embedding" in facts.published.artifacts:
+        return
+    text = (
+        "Participants were checked by counts of answers alone, which is the weaker check: with an embedding, more of "
+    )
+    text += f"those who only guess are noticed. {facts.commands.awaited}"
+    yield Finding("weaker_check", text.strip(), level=GAP, command=facts.commands.refit("embedding"))
 
 
 def _power(checks: ParticipantChecks) -> str:

@@ -73,6 +73,7 @@ class LiveMetrics:
         ready = not self._context.ready()
         if not ready and not lag:
             lag = None  # what came meanwhile is not known
+        starting = self._context.heartbeat.compiling
         published = _sum(samples, "snapshot_published_timestamp_seconds")
         behind = bool(_sum(samples, "stalled")) or (lag or 0) > BEHIND * max(self._rate, 1.0)
         failed = self._context.failed_refits()
@@ -84,8 +85,9 @@ class LiveMetrics:
             "refused": int(refused) + before.get("rejected", 0),
             "refusing": self._refusing > REFUSING,
             "objects_shown": self._objects,
-            "lag": None if lag is None else int(lag),
+            "lag": None if lag is None or starting else int(lag),
             "ready": ready,
+            "starting": starting,
             "behind": behind,
             "objects": int(_sum(samples, "objects")) or (len(newest.snapshot.objects) if newest else 0),
             "snapshot": newest.snapshot.sequence if newest else 0,

@@ -34,8 +34,9 @@ def write_page(published: Published, progressive: dict, what: str, format: str, 
     from stream_engine.report.findings.facts import Commands
 
     workers = format == FORMATS_OF_PAGES[1]
+    commands = Commands(state, in_use=True)  # by the run that serves the page
     if what == PAGE:
-        writing.write_body(published, folder, progressive, workers, Commands(state, in_use=True))  # by the run that asks
+        writing.write_body(published, folder, progressive, workers, commands)
     else:
         writing.write_figures(published, folder, progressive, workers)
 
