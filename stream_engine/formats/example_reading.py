@@ -56,8 +56,5 @@ def _of_columns(records: Records, columns: Sequence[Column]) -> Reading | None:
 
 def _is_about_the_trial(column: Column) -> bool:
     """Whether a column says who answered, when, or how fast, instead of what was compared."""
-    return (
-        "".join(column.words) in PARTICIPANTS
-        or bool(OTHER & set(column.words))
-        or any(map(is_fraction, column.distinct))
-    )
+    called = "".join(column.words) in PARTICIPANTS or bool(OTHER & set(column.words))
+    return called or any(map(is_fraction, column.distinct))

@@ -83,8 +83,8 @@ def _example(settings: Settings, typed: str) -> str:
     reading = example_reading(first_records(settings))
     trial = _with(settings, reading) if reading is not None else settings
     if reading is not None and _reads_most(trial):
-        said = "; ".join(examples(trial, 1))
-        return f"{command_of(trial, typed)} ({said}), if that is what was answered; columns that are not named are left out"
+        said = f"({'; '.join(examples(trial, 1))}), if that is what was answered"
+        return f"{command_of(trial, typed)} {said}; columns that are not named are left out"
     fields = {"anchor": "COLUMN", "shown": "COLUMN|COLUMN", "chosen": "COLUMN"}
     form = structs.replace(settings, input=structs.replace(settings.input, type_="pick", columns=fields))
     return (
