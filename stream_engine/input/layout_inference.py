@@ -19,7 +19,7 @@ from stream_engine.formats.reading import Obstacle, Reading
 from stream_engine.formats.record_columns import Records
 from stream_engine.formats.record_filters import matching
 from stream_engine.formats.trial_filters import header_rows
-from stream_engine.formats.unreadable import fact_of, header_again
+from stream_engine.formats.unreadable import COMMAND, fact_of, header_again
 from stream_engine.input.answers_in_words import answers, in_words
 from stream_engine.input.decoding import RecordDecoder
 from stream_engine.input.first_records import FILES, first_of_files, first_records
@@ -62,6 +62,7 @@ def prepared(settings: Settings, typed: str = "") -> PreparedSettings:
     readable = bool(events.where) and bool(readings(first_records(settings)))
     if not problem and (fact := fact_of(first_records(settings), events.where, n_rows, readable)):
         problem = fact + _next_step(Obstacle(fact), settings, typed)
+    problem = problem.replace(COMMAND, command_of(structs.replace(settings, input=Input()), typed))
     return PreparedSettings(settings, problem=f"{settings.source[0]}: {problem}" if problem else "")
 
 
@@ -69,13 +70,15 @@ def _next_step(obstacle: Obstacle, settings: Settings, typed: str) -> str:
     """What to do about an obstacle: the command of the reading without the column that could bear on the answer."""
     if obstacle.rival is not None and obstacle.reading is not None:
         name, reading = obstacle.rival.column.name, obstacle.reading
-        answered = reading.columns.get("chosen")
-        other = f"; if it is the answer, with chosen={name}" if obstacle.rival.is_answer and answered else ""
-        return f"; next: if {name} says nothing about the answer, {command_of(_with(settings, reading), typed)}{other}"
-    own_step = "next:" in obstacle.fact or "--" in obstacle.fact
-    if own_step and "--columns" not in obstacle.fact:
-        return ""
-    return f"; {'for example' if own_step else 'next'}: {_example(settings, typed)}"
+        step = f"; next: if {name} says nothing about the answer, {command_of(_with(settings, reading), typed)}"
+        if obstacle.rival.is_answer and "chosen" in reading.columns:
+            trial = _with(settings, reading._replace(columns={**reading.columns, "chosen": (name,)}))
+            step += f"; if it is the answer, {command_of(trial, typed)}" if _reads_most(trial) else ""
+        return step
+    if offered := _offered([_with(settings, each) for each in obstacle.offers], typed):
+        both = "; make both, with --state A and --state B, then stream-engine merge A B --out DIR"
+        return f"; next: {offered}{both if obstacle.by_rows else ''}"
+    return "" if "next:" in obstacle.fact else f"; next: {_example(settings, typed)}"
 
 
 def _example(settings: Settings, typed: str) -> str:
@@ -109,7 +112,7 @@ def _repeated(settings: Settings, records: Records, again: list[int], rest: list
 def _rivals(settings: Settings, first: Reading, trials: list[Settings], typed: str) -> PreparedSettings:
     """Several readings, of which a person chooses: those that read nearly all rows of the file."""
     trials = [each for each in trials if _reads_most(each)]
-    commands = ", or ".join(f"{command_of(each, typed)} ({'; '.join(examples(each, 1))})" for each in trials)
+    commands = _offered(trials, typed)
     encoding = trials[0].input.encoding if trials else settings.input.encoding
     doubt = (
         first.doubt
@@ -119,6 +122,12 @@ def _rivals(settings: Settings, first: Reading, trials: list[Settings], typed: s
     step = f"; next: {commands}" if commands else _next_step(Obstacle(doubt), settings, typed)
     problem = f"{settings.source[0]}: {doubt}; nothing was read{step}"
     return PreparedSettings(settings, True, first.evidence, "", doubt, tuple(trials), problem)
+
+
+def _offered(trials: list[Settings], typed: str) -> str:
+    """The commands of those that read nearly all rows, each with its first answer in words."""
+    trials = [each for each in trials if _reads_most(each)]
+    return ", or ".join(f"{command_of(each, typed)} ({'; '.join(examples(each, 1))})" for each in trials)
 
 
 def _reads_most(settings: Settings) -> bool:

@@ -165,7 +165,7 @@ def test_a_matching_task_is_asked_about_and_needs_an_answer(tmp_path):
 
 def options_in(error):
     """The options of the commands that an error offers."""
-    return [shlex.split(each) for each in re.findall(r"--type .*?(?=, or --type|$)", error)]
+    return [shlex.split(each) for each in re.findall(r"--type .*?(?=, or |$)", error)]
 
 
 def test_the_commands_for_best_and_worst_read_the_file(tmp_path):
