@@ -29,7 +29,6 @@ from stream_engine.input.first_records import first_columns, first_records
 from stream_engine.input.layout_inference import PreparedSettings, command_of, examples, prepared
 from stream_engine.input.settings import Settings
 from stream_engine.input.sources import event_options, source, text_layout_of
-from stream_engine.report.findings.words import listing
 from stream_engine.service.dead_letters import ENCODING, ENOUGH
 
 FIRST = 5  # events that are shown
@@ -257,7 +256,8 @@ def _columns(shown: Preview) -> str:
     names: dict[str, list[str]] = {}
     for name, role in shown.used_as.items():
         names.setdefault(role, []).append(name)
-    return "; ".join(f"{role}: {listing(columns, MAX_NAMED)}" for role, columns in names.items())
+    more = {role: f" and {len(each) - MAX_NAMED:,} more" * (len(each) > MAX_NAMED) for role, each in names.items()}
+    return "; ".join(f"{role}: {', '.join(each[:MAX_NAMED])}{more[role]}" for role, each in names.items())
 
 
 def _people(shown: Preview) -> str:

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from connectors import split_uri
 from stream_engine.data.suspicious_names import suspicious_names
 from stream_engine.exports.models import COUNTS_TOLD
+from stream_engine.formats.record_filters import filters_as_text
+from stream_engine.input.settings import Settings
 from stream_engine.input.stored_options import as_arguments
 from stream_engine.report.findings import Findings, findings, warnings
 from stream_engine.report.findings.facts import MIN_HELD_OUT, Commands, Facts
@@ -43,7 +45,7 @@ def before(run: OpenRun) -> CountersBefore:
 
 def result_line(run: OpenRun, began: CountersBefore, failed: Mapping[str, str], found: Findings) -> str:
     """The outcome of a run; `failed` has the reason of each failed refit, by kind; of the findings `found`,
-    warnings and the answer about clusters are included."""
+    exclusions and the answer about clusters are included."""
     now = before(run)
     sources = _sources(run)
     if now.records == began.records and not run.context.requests.stop and run.learning.engine.positions:
@@ -60,14 +62,11 @@ def result_line(run: OpenRun, began: CountersBefore, failed: Mapping[str, str], 
         f"{sum(refused.values()):,} rejected{_why(run, +refused)}",
     ]
     if now.filtered > began.filtered:
-        parts.append(f"{now.filtered - began.filtered:,} excluded by --where or as catch trials")
+        parts.append(f"{now.filtered - began.filtered:,} excluded ({_filters(run.settings)})")
     fitted = f"{_fitted(run, failed)}{_unused_answer_column(run)}"
-    wrong = "".join(
-        f"; warning: {each.text.rstrip('.')}" for each in warnings(found) if each.what not in ("rejected", "sent_twice")
-    )
-    wrong += "".join(f"; {each.text}" for each in found.get("excluded", ()) if each.what == "excluded")
-    wrong += "".join(f"; {each.text.rstrip('.')}" for each in found.get("clusters", ()) if each.what == "clusters")
-    parts.append(f"{_counted(len(run.learning.engine.objects), 'object')}; {fitted}{wrong}; next: {_next(run)}")
+    also = "".join(f"; {each.text}" for each in found.get("excluded", ()) if each.what == "excluded")
+    also += "".join(f"; {each.text.rstrip('.')}" for each in found.get("clusters", ()) if each.what == "clusters")
+    parts.append(f"{_counted(len(run.learning.engine.objects), 'object')}; {fitted}{also}; next: {_next(run)}")
     return ", ".join(parts)
 
 
@@ -83,6 +82,19 @@ def cautions(run: OpenRun) -> list[str]:
     if files > 1 and "worker" not in settings.input.columns and not run.reading.ingest.participants:
         texts.append(f"no column says who answered, in {files:,} files; if each is of one: --participant-from file")
     return [each for each in texts if each]
+
+
+def warned(found: Findings) -> list[str]:
+    """What is wrong with the data, a line each with what to type about it; rejected events and copies are told where
+    they are counted."""
+    wrong = [each for each in warnings(found) if each.what not in ("rejected", "sent_twice")]
+    return [f"{each.text} {each.command}".strip() for each in wrong]
+
+
+def _filters(settings: Settings) -> str:
+    """Why rows were excluded: filters, or because they are catch trials."""
+    reasons = [filters_as_text(settings.input.where)] if settings.input.where else []
+    return " or ".join([*reasons, *(["catch trials"] if "catch" in settings.input.columns or not reasons else [])])
 
 
 def _counted(n: int, what: str) -> str:

@@ -43,7 +43,7 @@ from stream_engine.service.learning import take_loss
 from stream_engine.service.memory import one_heap
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
-from stream_engine.service.result_line import before, cautions, findings_of, result_line
+from stream_engine.service.result_line import before, cautions, findings_of, result_line, warned
 from stream_engine.service.result_sender import check_publish
 from stream_engine.service.source_health import POLL_SECONDS
 from stream_engine.state.object_index import waiting
@@ -235,12 +235,15 @@ def run(
             opened.publishing.results.finish()
             if say:
                 counters = opened.learning.engine.counters
+                if inferred.said:
+                    say(inferred.said)
                 if counters["events"] > began.events and not DEADLY & counters["rejected"].keys():
                     for each in examples(opened.settings):
                         say(f"for example: {each}")
-                for each in cautions(opened):
+                found = findings_of(opened)
+                for each in (*cautions(opened), *warned(found)):
                     say(f"warning: {each}")
-                say(result_line(opened, began, refits.failed, findings_of(opened)))
+                say(result_line(opened, began, refits.failed, found))
     return seconds
 
 

@@ -124,7 +124,9 @@ def agreement(facts: Facts) -> Iterator[Finding]:
         yield Finding("agreement_unknown", text, level=GAP)
     if themselves is not None:
         again = figure(ceiling, "own_answers")
-        if themselves == 1.0 and again is not None and again >= MIN_CERTAIN_REPEATS:
+        if summary.get("repeated") and themselves == 1.0:
+            pass  # copies of responses, of which another finding tells
+        elif themselves == 1.0 and again is not None and again >= MIN_CERTAIN_REPEATS:
             text = f"All {count(again)} answers to questions that a participant answered more than once are the same: "
             text += "rows may be in the data twice. Remove copies and read the data again; every figure counts them."
             yield Finding("only_same_answers", text, {"answers": again}, level=WARNING)

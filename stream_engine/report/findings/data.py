@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from stream_engine.clustering.sentence import are_separated
+from stream_engine.formats.record_filters import filters_as_text
 from stream_engine.report.findings import GAP, RESULT, WARNING, Finding
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.findings.times import times
@@ -96,12 +97,26 @@ def read(facts: Facts) -> Iterator[Finding]:
         text = f"{some(repeated, 'response was', 'responses were')} sent twice: the same participant, times and answer"
         read_as = facts.published.snapshot.counters.get("input", {}).get("options") or {}
         dropped = bool(isinstance(read_as, dict) and read_as.get("drop_duplicates"))
-        text += "; the copies were dropped." if dropped else ". A run with --drop-duplicates counts each once."
-        yield Finding("sent_twice", text, {"responses": repeated}, level=RESULT if dropped else WARNING)
+        typed = f"{facts.commands.typed} --drop-duplicates" if facts.commands.typed and not dropped else ""
+        again = " To count each once:" if typed else " A run with --drop-duplicates --start-over counts each once."
+        text += "; the copies were dropped." if dropped else f".{again}"
+        yield Finding("sent_twice", text, {"responses": repeated}, typed, RESULT if dropped else WARNING)
+    if summary["filtered"]:
+        text = f"{some(summary['filtered'], 'row was', 'rows were')} excluded{_why_filtered(facts)}."
+        yield Finding("filtered", text, {"rows": summary["filtered"]})
     if summary["unknown_fields"]:
         text = f"Unused columns: {listing(sorted(summary['unknown_fields']))}."
         yield Finding("unused_columns", text, {"columns": len(summary["unknown_fields"])})
     yield from times(facts)
+
+
+def _why_filtered(facts: Facts) -> str:
+    """The filters of the options that the state remembers, and catch trials; "" where it knows none."""
+    options = facts.published.snapshot.counters.get("input", {}).get("options") or {}
+    where, columns = (options.get(key) if isinstance(options, dict) else None for key in ("where", "columns"))
+    reasons = [filters_as_text(where)] if isinstance(where, dict) and where else []
+    reasons += ["catch trials"] if isinstance(columns, dict) and "catch" in columns else []
+    return f" ({' or '.join(reasons)})" if reasons else ""
 
 
 def excluded(facts: Facts) -> Iterator[Finding]:
