@@ -88,7 +88,7 @@ def warned(found: Findings) -> list[str]:
     """What is wrong with the data, a line each with what to type about it; rejected events and copies are told where
     they are counted."""
     wrong = [each for each in warnings(found) if each.what not in ("rejected", "sent_twice")]
-    return [f"{each.text} {each.command}".strip() for each in wrong]
+    return [f"{each.text} Next: {each.command}" if each.command else each.text for each in wrong]
 
 
 def _filters(settings: Settings) -> str:
@@ -169,12 +169,13 @@ def _accuracy(report: Mapping[str, Any]) -> str:
     return "" if accuracy is None else f" (accuracy {accuracy:.3f})"
 
 
-def findings_of(run: OpenRun) -> Findings:
-    """The findings about the newest snapshot, once models were fitted to it; empty before."""
+def findings_of(run: OpenRun, typed: str = "") -> Findings:
+    """The findings about the newest snapshot, once models were fitted to it; empty before. `typed`: a report command
+    that has read the sources."""
     newest = run.publishing.published.newest
     if newest is None or not run.settings.refits.wanted or not newest.artifacts:
         return {}
-    return findings(Facts(newest, Commands(str(run.settings.state)), Store(run.directory).noted(COUNTS_TOLD)))
+    return findings(Facts(newest, Commands(str(run.settings.state), typed), Store(run.directory).noted(COUNTS_TOLD)))
 
 
 def _next(run: OpenRun) -> str:

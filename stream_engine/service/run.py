@@ -240,7 +240,7 @@ def run(
                 if counters["events"] > began.events and not DEADLY & counters["rejected"].keys():
                     for each in examples(opened.settings):
                         say(f"for example: {each}")
-                found = findings_of(opened)
+                found = findings_of(opened, typed)
                 for each in (*cautions(opened), *warned(found)):
                     say(f"warning: {each}")
                 say(result_line(opened, began, refits.failed, found))

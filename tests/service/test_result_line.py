@@ -81,5 +81,5 @@ def test_warnings_have_lines_of_their_own_but_rejected_events_are_told_once():
         "accuracy": (Finding("chance_level", "At chance.", {}, "stream-engine preview SOURCE", WARNING),),
     }
     said = warned(found)
-    assert said == ["At chance. stream-engine preview SOURCE"]
+    assert said == ["At chance. Next: stream-engine preview SOURCE"]
     assert "At chance" not in line(run_of(READ, artifacts={}), found=found)

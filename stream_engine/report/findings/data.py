@@ -98,8 +98,10 @@ def read(facts: Facts) -> Iterator[Finding]:
         read_as = facts.published.snapshot.counters.get("input", {}).get("options") or {}
         dropped = bool(isinstance(read_as, dict) and read_as.get("drop_duplicates"))
         typed = f"{facts.commands.typed} --drop-duplicates" if facts.commands.typed and not dropped else ""
-        again = " To count each once:" if typed else " A run with --drop-duplicates --start-over counts each once."
-        text += "; the copies were dropped." if dropped else f".{again}"
+        again = (
+            "A report with --drop-duplicates" if facts.commands.typed else "A run with --drop-duplicates --start-over"
+        )
+        text += "; the copies were dropped." if dropped else f". {again} counts each once."
         yield Finding("sent_twice", text, {"responses": repeated}, typed, RESULT if dropped else WARNING)
     if summary["filtered"]:
         text = f"{some(summary['filtered'], 'row was', 'rows were')} excluded{_why_filtered(facts)}."
