@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from stream_engine.formats.answers import code_columns, is_answer, is_fraction, shown_in
+from stream_engine.formats.completion import participant
 from stream_engine.formats.event_fields import place_of
 from stream_engine.formats.long_tables import melted
 from stream_engine.formats.reading import Reading
@@ -17,16 +18,22 @@ def example_reading(records: Records) -> Reading | None:
     it is for a person who does.
 
     >>> from stream_engine.formats.record_columns import records_of
-    >>> rows = {"id": ["p", "q"], "word": ["cat", "dog"], "A": ["dog", "owl"], "B": ["owl", "cat"], "key": ["x", "m"]}
+    >>> rows = {"id": ["p", "p"], "word": ["cat", "dog"], "A": ["dog", "owl"], "B": ["owl", "cat"], "key": ["x", "m"]}
     >>> found = example_reading(records_of(rows))
-    >>> found.type, found.columns, found.codes
-    ('pick', {'anchor': ('word',), 'shown': ('A', 'B'), 'chosen': ('key',)}, {'chosen': {'m': 'A', 'x': 'B'}})
+    >>> found.type, found.codes, found.columns["worker"]
+    ('pick', {'chosen': {'m': 'A', 'x': 'B'}}, ('id',))
     """
     for table in melted(records):
         numbered = [column for column in table.columns.values() if "{n}" in column.name]
         if len(numbered) >= MIN_NUMBERED:
-            return _of_columns(table, numbered)
-    return _of_columns(records, list(records.columns.values()))
+            return _with_participant(_of_columns(table, numbered), participant(table, True))
+    return _with_participant(_of_columns(records, list(records.columns.values())), participant(records, False))
+
+
+def _with_participant(reading: Reading | None, who: Column | None) -> Reading | None:
+    if reading is None or who is None or who.name in sum(reading.columns.values(), ()):
+        return reading
+    return reading._replace(columns={**reading.columns, "worker": (who.name,)})
 
 
 def _of_columns(records: Records, columns: Sequence[Column]) -> Reading | None:

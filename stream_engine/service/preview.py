@@ -246,7 +246,7 @@ def _used_as(options: EventOptions, names: list[str]) -> dict[str, str]:
         mapped = {name: role for role, inputs in question.options.columns.items() for name in inputs}
         own = {name: name for name in event_fields.inputs - filters.keys()}
         for name, role in (*{**own, **mapped}.items(), *filters.items()):
-            if name in roles:
+            if name in roles and not (role == "filter" and roles[name]):  # also what it answers is filled
                 roles[name][ROLES.get(role, role)] = None
     return {name: " and ".join(each) for name, each in roles.items() if each}
 

@@ -133,9 +133,21 @@ def test_every_source_that_is_away_is_named():
     assert "file:b" not in said
 
 
+class MemorySource:
+    """All of it is in memory."""
+
+    one_by_one = False
+
+    def lag(self) -> dict[str, int]:
+        return {"t/0": 0}
+
+    def lag_seconds(self) -> dict[str, float]:
+        return {}
+
+
 def test_while_the_first_block_is_compiled_lag_is_unknown_instead_of_none():
     world = World(BusyFile(0))
-    source = SimpleNamespace(lag=lambda: {"t/0": 0}, lag_seconds=dict, one_by_one=False)
+    source = MemorySource()
     world.health.look(source)
     lag = partial(world.metrics.registry.get_sample_value, "stream_engine_lag_records", {"partition": "t/0"})
     assert lag() == 0
