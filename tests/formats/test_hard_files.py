@@ -111,6 +111,30 @@ def test_a_file_is_refused_with_the_fact(tmp_path, what):
         comparisons(tmp_path / "t.csv")
 
 
+def test_codes_that_nothing_explains_are_refused_with_a_whole_command_that_reads_them(tmp_path):
+    rows = [{"vp": f"p{n % 4}", "word": a, "A": b, "B": c, "key": "xm"[i]} for n, (a, b, c, i) in enumerate(TRIALS)]
+    (tmp_path / "t.csv").write_text(table(rows))
+    said = engine("preview", tmp_path / "t.csv", status=None).stderr
+    command = shlex.split(re.search(r"stream-engine run .*?(?= \()", said)[0])
+    assert command[:3] == ["stream-engine", "run", str(tmp_path / "t.csv")] and "worker=vp" in " ".join(command)
+    engine("run", *command[2:], "--state", tmp_path / "s", "--no-refits")
+    assert summary(tmp_path / "s")["comparisons"] == 40
+
+
+def test_where_rows_ask_for_different_directions_two_commands_read_each_its_rows(tmp_path):
+    tasks = ("Which is more similar?", "Which is less similar?")
+    rows = [{"target": a, "left": b, "right": c, "task": tasks[n % 2], "response": ("left", "right")[i]}
+            for n, (a, b, c, i) in enumerate(TRIALS)]  # fmt: skip
+    (tmp_path / "t.csv").write_text(table(rows))
+    said = engine("preview", tmp_path / "t.csv", status=None).stderr
+    states = []
+    for number, command in enumerate(re.findall(r"stream-engine run .*?(?= \()", said)):
+        states.append(tmp_path / f"s{number}")
+        engine("run", *shlex.split(command)[2:], "--state", states[-1], "--no-refits")
+    engine("merge", *states, "--out", tmp_path / "sum")
+    assert [summary(each)["comparisons"] for each in (*states, tmp_path / "sum")] == [20, 20, 40]
+
+
 COMPETING = {
     "sides beside the order": ("order", {"resp_side": ("left", "right"), "order": ("AB", "BA")}),
     "a picture of another object": ("bonus_pic", {"choice": "name", "bonus_pic": "any"}),

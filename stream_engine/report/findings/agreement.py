@@ -76,7 +76,9 @@ def _power(checks: ParticipantChecks) -> str:
     """How many guessers the comparison with others would notice."""
     if checks.noticed is None:
         return ""
-    return f" Of participants who only guess, about {percent(checks.noticed, 0)} would be noticed by their accuracy."
+    share = percent(checks.noticed, 0).replace("< ", "less than ")
+    about = share if share.startswith("less") else f"about {share}"
+    return f" Of participants who only guess, {about} would be noticed by their accuracy."
 
 
 def _why(reasons: tuple[str, ...]) -> str:
@@ -117,6 +119,9 @@ def agreement(facts: Facts) -> Iterator[Finding]:
         text = "Inter-rater agreement: an answer matches the majority of the other answers to the same question in "
         text += f"{percent(others)}" + (f" ({count(answers)} comparisons)." if answers else ".")
         yield Finding("inter_rater_agreement", text, {"share": others, "answers": answers})
+    elif facts.published.artifacts and not any("ceiling" in each.report for each in facts.published.artifacts.values()):
+        text = f"Inter-rater agreement is computed with the embedding. {facts.commands.awaited}".strip()
+        yield Finding("agreement_unknown", text, level=GAP, command=facts.commands.refit("embedding"))
     elif facts.published.artifacts:
         text = (
             "Inter-rater agreement is unknown: almost no question has more than one answer. Ask some questions again."
