@@ -6,6 +6,7 @@ the same.
 
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from shlex import quote
 
 from msgspec import structs
@@ -75,10 +76,25 @@ def _next_step(obstacle: Obstacle, settings: Settings, typed: str) -> str:
             trial = _with(settings, reading._replace(columns={**reading.columns, "chosen": (name,)}))
             step += f"; if it is the answer, {command_of(trial, typed)}" if _reads_most(trial) else ""
         return step
-    if offered := _offered([_with(settings, each) for each in obstacle.offers], typed):
-        both = "; make both, with --state A and --state B, then stream-engine merge A B --out DIR"
-        return f"; next: {offered}{both if obstacle.by_rows else ''}"
+    trials = [_with(settings, each) for each in obstacle.offers]
+    if obstacle.by_rows and all(map(_reads_most, trials)):
+        return f"; next: {_each_its_rows(trials)}"
+    if offered := _offered([] if obstacle.by_rows else trials, typed):
+        return f"; next: {offered}"
     return "" if "next:" in obstacle.fact else f"; next: {_example(settings, typed)}"
+
+
+def _each_its_rows(trials: list[Settings]) -> str:
+    """Commands that read some rows in one way and the others in another, the latter of a copy of the file: of two
+    states that have read the same file there is no sum."""
+    path = Path(trials[0].source[0])
+    copy = path.with_name(f"copy_of_{path.name}")
+    rest, flipped = structs.replace(trials[0], state="A"), structs.replace(trials[1], state="B", source=(str(copy),))
+    first, second = ("; ".join(examples(each, 1)) for each in trials)
+    return (
+        f"cp {quote(str(path))} {quote(str(copy))}, then {command_of(rest)} ({first}), then {command_of(flipped)} "
+        f"({second}), then stream-engine merge A B --out DIR"
+    )
 
 
 def _example(settings: Settings, typed: str) -> str:
