@@ -129,7 +129,8 @@ def report(
     from stream_engine.report import writing  # it loads scipy and the templates, which --help does without
 
     store = Store(state)
-    published, commands = store.published(snapshot), commands._replace(in_use=bool(running) or store.in_use)
+    published = store.published(snapshot)
+    commands = commands._replace(in_use=bool(running) or store.in_use, lists=workers)
     written = writing.write(
         with_quick_map(published) if running else published,
         Path(out),

@@ -235,11 +235,10 @@ def run(
             opened.publishing.results.finish()
             if say:
                 counters = opened.learning.engine.counters
-                if inferred.said:
-                    say(inferred.said)
                 if counters["events"] > began.events and not DEADLY & counters["rejected"].keys():
-                    for each in examples(opened.settings):
-                        say(f"for example: {each}")
+                    read_as = [inferred.said] if inferred.said else []
+                    for each in (*read_as, *(f"for example: {answer}" for answer in examples(opened.settings))):
+                        say(each)
                 found = findings_of(opened, typed)
                 for each in (*cautions(opened), *warned(found)):
                     say(f"warning: {each}")

@@ -25,11 +25,12 @@ CHANCE_TEST_LEVEL = 0.01  # one-sided, over all models together; what is said of
 
 class Commands(NamedTuple):
     """How a person asks further: the state, and the report command that was typed where it read SOURCE... itself.
-    `in_use`: a run is at work on the state, and fits what is missing."""
+    `in_use`: a run is at work on the state, and fits what is missing; `lists`: what is written lists participants."""
 
     state: str = "DIR"
     typed: str = ""
     in_use: bool = False
+    lists: bool = False
 
     def refit(self, kind: str) -> str:
         """The command that fits a model; "" while a run does."""
@@ -55,8 +56,8 @@ class Commands(NamedTuple):
 
     @property
     def lists_participants(self) -> bool:
-        """Whether the typed command lists participants already."""
-        return not {"--participants", "--workers"}.isdisjoint(self.typed.split())
+        """Whether the command that was typed lists participants already."""
+        return self.lists or not {"--participants", "--workers"}.isdisjoint(self.typed.split())
 
     @property
     def first(self) -> str:
