@@ -106,7 +106,7 @@ def _why(reasons: tuple[str, ...]) -> str:
             why.remove(kinds["lapse rate"])
         people[tuple(why)] += 1
     ordered = sorted(people.items(), key=lambda each: [*kinds.values()].index(each[0][0]) if each[0] else len(kinds))
-    return "; ".join(f"{listing(why)} ({count(n)})" for why, n in ordered)
+    return "; ".join(f"{listing(list(why))} ({count(n)})" for why, n in ordered)
 
 
 def agreement(facts: Facts) -> Iterator[Finding]:
