@@ -84,7 +84,7 @@ class _Draft:
                 self.columns |= filters.columns
                 self.doubt = self.doubt or filters.doubt
                 excluded = questions.size - matching(questions, filters.where).size
-                why = f"{excluded:,} rows; {filters.why}" if excluded else filters.why
+                why = f"{excluded:,} of {questions.size:,} rows; {filters.why}" if excluded else filters.why
                 choice = filters_as_text(filters.where) or "judge the participant"
                 self.decisions.append(Decision(filters.topic, choice, why))
 
