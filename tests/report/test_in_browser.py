@@ -126,7 +126,7 @@ def test_points_lie_where_the_axes_say_on_every_map(opened):
         (1, 1, 2),
         *((n, 0, 1) for n in range(2, len(maps))),
     ]:
-        page.select_option("#map-of", label=maps[number]["name"])
+        page.select_option("#map-of", label=options[number])
         page.select_option("#map-x", label=str(first + 1))
         page.select_option("#map-y", label=str(second + 1))
         assert f"axis {second + 1}" in page.text_content("#map-svg .ly")
