@@ -301,7 +301,7 @@ def test_regions_are_shown_on_demand(opened):
     assert regions.is_hidden() and button.is_enabled()
     button.press("Enter")
     assert regions.is_visible() and button.get_attribute("aria-pressed") == "true"
-    page.select_option("#map-of", label="picture")
+    page.select_option("#map-of", label="two-dimensional picture")
     assert button.is_disabled()
 
 
