@@ -149,7 +149,7 @@ class Map:
             standard deviations along each axis.
         """
         heads = axis_heads(self.d)
-        columns: dict[str, Any] = {"object": self.names}
+        columns: dict[str, Any] = {"object": list(self._material.snapshot.objects)}  # as other tables name them
         columns |= {head: self.points[:, a].astype(float) for a, head in enumerate(heads)}
         if self.covariance is not None:
             deviation = np.sqrt(np.einsum("naa->na", self.covariance).astype(float))

@@ -130,7 +130,10 @@ def with_inferred_options(records: Records, options: EventOptions) -> tuple[Even
         step = f"if {name} says nothing about the answer, read it with {_as_arguments(rival_options, options)}"
         raise BadFrame(f"read: {obstacle.fact}; next: {step}")
     if obstacle.fact:
-        step = "say how to read it with type=... and columns=..., or leave columns out"
+        step = (
+            "say which columns are which, such as type='pick', columns={'anchor': 'COLUMN', 'shown': 'COLUMN|COLUMN', "
+            "'chosen': 'COLUMN'}; columns that are not named are left out"
+        )
         raise BadFrame(f"read: {obstacle.fact}; next: {step}")
     return options, "", []
 

@@ -19,6 +19,6 @@ def command(file: str) -> None:
         from stream_engine.service.http.certificate import Certificate
 
         Certificate(settings.http.tls_certificate, settings.http.tls_key)
-    click.echo(json.dumps(configuration.plain_settings(settings), indent=1, ensure_ascii=False))
     fact = "keys and values are valid (to check columns, use `stream-engine preview`)"
-    click.echo(f"{file}: {fact}; the effective settings, including defaults, are above", err=True)
+    click.echo(f"{file}: {fact}; the effective settings, including defaults:", err=True)
+    click.echo(json.dumps(configuration.plain_settings(settings), indent=1, ensure_ascii=False))

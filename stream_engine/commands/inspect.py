@@ -51,7 +51,7 @@ def inspect(state: str) -> dict[str, Any]:
     """Every figure of a state by name: the summary, the kept snapshots, refits with their reports, models, findings."""
     store = Store(state)
     published = store.published()
-    facts = Facts(published, Commands(str(store.directory)), store.noted(COUNTS_TOLD))
+    facts = Facts(published, Commands(str(store.directory), in_use=store.in_use), store.noted(COUNTS_TOLD))
     statements = findings(facts)
     return {
         "state": str(store.directory),

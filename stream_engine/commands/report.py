@@ -130,6 +130,7 @@ def report(
 
     store = Store(state)
     published = store.published(snapshot)
+    commands = commands._replace(in_use=bool(running) or store.in_use, lists=workers)
     written = writing.write(
         with_quick_map(published) if running else published,
         Path(out),

@@ -3,17 +3,31 @@
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.vocabulary import OTHER, asks
 
 
-def contradicted(records: Records, kind: str, used: set[str], farther: bool, answers: Sequence[str]) -> str:
-    """Which column, or text above the rows, asks for the other direction than the reading has; "" where none does."""
+class Contradiction(NamedTuple):
+    """That something asks for the other direction than the reading has: a fact; where only some rows do so, their texts
+    in a `column`."""
+
+    fact: str
+    column: str = ""
+    texts: tuple[str, ...] = ()
+
+
+def contradicted(
+    records: Records, kind: str, used: set[str], farther: bool, answers: Sequence[str]
+) -> Contradiction | None:
+    """Which column, or text above the rows, asks for the other direction than the reading has; None where none does."""
     expected = -1 if farther or kind == "odd_one_out" else 1
     for text in answers:
         if kind != "odd_one_out" and asks(text) * expected < 0:
-            return f'the question "{text[:60]}" asks for the other direction than the answers are read in'
+            return Contradiction(
+                f'the question "{text[:60]}" asks for the other direction than the answers are read in'
+            )
     for name, column in records.columns.items():
         if name in used or OTHER & set(column.words) or 2 * len([*filter(None, column.values)]) < records.size:
             continue
@@ -27,11 +41,10 @@ def contradicted(records: Records, kind: str, used: set[str], farther: bool, ans
             if kind == "odd_one_out" and " " not in example:
                 continue
             mixed = " in some rows and something else in others" if len(signs) > 1 else ""
-            return (
-                f'column {name} says "{example[:60]}"{mixed}: answers could name the farther object, or the '
-                "nearer one; say which with --answer-is, and which rows with --where"
-            )
-    return ""
+            texts = tuple(sorted(text for text in column.distinct if asks(text) == -expected)) if mixed else ()
+            what = "answers could name the farther object, or the nearer one (--answer-is)"
+            return Contradiction(f'column {name} says "{example[:60]}"{mixed}: {what}', name if mixed else "", texts)
+    return None
 
 
 def asked_sign(records: Records) -> int:

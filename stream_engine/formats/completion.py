@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from stream_engine.formats.answers import MIN_FIT, Answer, is_textual
-from stream_engine.formats.asked_direction import contradicted
+from stream_engine.formats.asked_direction import Contradiction, contradicted
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.event_fields import filter_of
 from stream_engine.formats.explanation import unexplained
@@ -84,7 +84,7 @@ class _Draft:
                 self.columns |= filters.columns
                 self.doubt = self.doubt or filters.doubt
                 excluded = questions.size - matching(questions, filters.where).size
-                why = f"{excluded:,} rows; {filters.why}" if excluded else filters.why
+                why = f"{excluded:,} of {questions.size:,} rows; {filters.why}" if excluded else filters.why
                 choice = filters_as_text(filters.where) or "judge the participant"
                 self.decisions.append(Decision(filters.topic, choice, why))
 
@@ -163,14 +163,25 @@ def completed(
     rival = unexplained(fits, draft.fields, draft.answer, draft.roles(), draft.participant)
     if rival is not None:
         return [], Obstacle(rival.fact, rival, reading)
-    if fact := contradicted(fits, proposal.kind, draft.roles(), proposal.farther, questions):
-        return [], Obstacle(fact)
+    if other := contradicted(fits, proposal.kind, draft.roles(), proposal.farther, questions):
+        return [], Obstacle(other.fact, offers=_both_directions(reading, other), by_rows=bool(other.texts))
     ranked = [(draft.rank(), reading)]
     if draft.doubt and not (draft.answer.doubt or proposal.doubt or not practice(trials, draft.objects)):
         doubtful = {key for key, value in draft.filters.items() if draft.doubt.startswith(filter_of(key, value).source)}
         where = {key: value for key, value in draft.filters.items() if key not in doubtful}
         ranked.append((draft.rank(), reading._replace(where=where)))
     return ranked, None
+
+
+def _both_directions(reading: Reading, other: Contradiction) -> tuple[Reading, ...]:
+    """The reading, and the one in the other direction; each of its rows, where some ask for one and some for the
+    other."""
+    flipped = reading._replace(answer_is="nearer" if reading.answer_is == "farther" else "farther")
+    if not other.texts:
+        return reading, flipped
+    texts = LIST_SEPARATOR.join(other.texts)
+    rest = reading._replace(where={**reading.where, f"{other.column}!=": texts})
+    return rest, flipped._replace(where={**reading.where, other.column: texts})
 
 
 def _with_answers(records: Records, state: list[str], answer: Answer, doubt: str) -> tuple[Filters | None, str]:

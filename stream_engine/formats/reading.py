@@ -56,8 +56,11 @@ Ranked: TypeAlias = tuple[tuple[int, ...], Reading]
 
 
 class Obstacle(NamedTuple):
-    """Why a proposal is not taken: a fact; a column that could bear on the answer, and the reading without it."""
+    """Why a proposal is not taken: a fact; a column that could bear on the answer, and the reading without it; or the
+    readings of which one is right, or each for some rows (`by_rows`)."""
 
     fact: str
     rival: Rival | None = None
     reading: Reading | None = None
+    offers: tuple[Reading, ...] = ()
+    by_rows: bool = False

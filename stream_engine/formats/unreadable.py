@@ -18,6 +18,8 @@ from stream_engine.formats.field_values import number_of
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.vocabulary import ANCHOR, ANSWER, OTHER, SHARE, TRUTH, sign_of, words_of
 
+COMMAND = "stream-engine run FILE --state DIR"  # of what was not read; who knows its name writes it instead
+
 
 def fact_of(records: Records, where: Mapping[str, str], n_kept: int, readable: bool) -> str:
     """Why records are not read of which no reading is proposed; "" where there is nothing to say. `n_kept` is how many
@@ -68,11 +70,14 @@ def _of_kind(records: Records) -> str:
     if [*records.columns] == [str(number + 1) for number in range(len(records.columns))]:
         return (
             f"got {len(records.columns)} columns without names, expected 3 (anchor, near, far) or 4 (two pairs); next: "
-            "say which are which with --type and --columns, such as --type triplet --columns anchor=1,near=2,far=3"
+            f"say which are which, such as {COMMAND} --type triplet --columns anchor=1,near=2,far=3"
         )
     repeated = sum(name in column.distinct for name, column in records.columns.items())
     if 2 * repeated > len(columns) or (len(columns) == 1 and " " in columns[0].name):
-        return "the first line holds answers, not names of columns: use --no-header, and --columns with 1, 2, 3"
+        return (
+            "the first line holds answers, not names of columns; next: columns are called 1, 2, 3 then, as in "
+            f"{COMMAND} --no-header --type triplet --columns anchor=1,near=2,far=3"
+        )
     shares = [column for column in columns if SHARE & set(column.words) and all(map(_is_part, column.distinct))]
     if shares and len(shares[0].distinct) > 2:
         return f"column {shares[0].name} holds shares of votes, and no column says of how many"
@@ -87,18 +92,15 @@ def _of_kind(records: Records) -> str:
     if groups and not answered and (codes := code_columns(records, groups[0])):
         values, name = ", ".join(sorted(codes[0].distinct)), codes[0].name
         return (
-            f"column {name} ({values}) could be the answer, and nothing says what it means; next: --type, --columns "
-            f"with chosen={name}, and --codes chosen:{sorted(codes[0].distinct)[0]}=COLUMN,..."
+            f"column {name} ({values}) could be the answer, and nothing says what it means (--codes "
+            f"chosen:{sorted(codes[0].distinct)[0]}=COLUMN,...)"
         )
     if groups and not answered:
         names = ", ".join(column.name for column in groups[0])
         return f"columns {names} hold objects, and no column an answer: this looks like a design"
     if answered and not groups and (same := _same_objects(answered[0], columns)):
         names = ", ".join(column.name for column in same)
-        return (
-            f"columns {names} hold the same objects, and no column says which of them was chosen; next: say which are "
-            "which with --type and --columns, such as --type pick --columns 'anchor=...,shown=...|...,chosen=...'"
-        )
+        return f"columns {names} hold the same objects, and no column says which of them was chosen"
     if answered and not groups:
         return f"column {answered[0].name} could be an answer, but no names of columns say which hold the objects shown"
     if answered and named_share(answered[0], groups[0]) >= MIN_FIT:
@@ -112,8 +114,7 @@ def _of_kind(records: Records) -> str:
         unless = f", unless {rivals[0]} decides it in each row" if rivals else ""
         return (
             f"column {answered[0].name} ({', '.join(texts[:5])}) could be the answer, and does not name what columns"
-            f" {names} hold; next: say what its values mean with --type, --columns with chosen={answered[0].name}, and "
-            f"--codes chosen:{texts[0]}=COLUMN,...{unless}"
+            f" {names} hold; say what its values mean with --codes chosen:{texts[0]}=COLUMN,...{unless}"
         )
     return ""
 
@@ -146,8 +147,8 @@ def _of_ranks(records: Records, rank: Column) -> str:
         if len(anchors) == 1:
             return (
                 f"{fact}; next: in pandas, table.pivot(index={index}, columns={rank.name!r}, values={items[0].name!r})"
-                ".reset_index().to_csv('ranked.csv', index=False), then --type ranking "
-                f"--columns 'anchor={anchors[0]},ranked={'|'.join(sorted(rank.distinct, key=int))}'"
+                ".reset_index().to_csv('ranked.csv', index=False), then stream-engine run ranked.csv --state DIR "
+                f"--type ranking --columns 'anchor={anchors[0]},ranked={'|'.join(sorted(rank.distinct, key=int))}'"
             )
     return fact
 
@@ -179,7 +180,7 @@ def best_and_worst(records: Records) -> str:
             ]
             if len(anchors) != 1:
                 return f"{fact}, and no column what they were compared with; next: choix ranks by preferences"
-            pick = f"--type pick --columns 'anchor={anchors[0]},shown={options},chosen="
+            pick = f"{COMMAND} --type pick --columns 'anchor={anchors[0]},shown={options},chosen="
             return f"{fact}; next: read one of the two: {pick}{names[0]}', or {pick}{names[1]}' --answer-is farther"
     return ""
 

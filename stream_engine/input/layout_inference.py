@@ -3,10 +3,12 @@ guessed."""
 
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from shlex import quote
 
 from msgspec import structs
 
+from stream_engine.formats.example_reading import example_reading
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.inference import readings, understood
 from stream_engine.formats.json_places import is_utf8
@@ -15,7 +17,7 @@ from stream_engine.formats.reading import Obstacle, Reading
 from stream_engine.formats.record_columns import Records
 from stream_engine.formats.record_filters import matching
 from stream_engine.formats.trial_filters import header_rows
-from stream_engine.formats.unreadable import fact_of, header_again
+from stream_engine.formats.unreadable import COMMAND, fact_of, header_again
 from stream_engine.input.answers_in_words import answers, in_words
 from stream_engine.input.decoding import RecordDecoder
 from stream_engine.input.first_records import MAX_FILES, first_of_files, first_records
@@ -60,6 +62,7 @@ def prepare(settings: Settings, command: str = "") -> PreparedSettings:
     readable = bool(events.where) and bool(readings(first_records(settings)))
     if not problem and (fact := fact_of(first_records(settings), events.where, n_rows, readable)):
         problem = fact + _next_step(Obstacle(fact), settings, command)
+    problem = problem.replace(COMMAND, command_of(structs.replace(settings, input=Input()), command))
     return PreparedSettings(settings, problem=f"{settings.source[0]}: {problem}" if problem else "")
 
 
@@ -67,14 +70,47 @@ def _next_step(obstacle: Obstacle, settings: Settings, command: str) -> str:
     """What to do about an obstacle: the command of the reading without the column that could bear on the answer."""
     if obstacle.rival is not None and obstacle.reading is not None:
         name, reading = obstacle.rival.column.name, obstacle.reading
-        has_answer = reading.columns.get("chosen")
-        alternative = f"; if it is the answer, with chosen={name}" if obstacle.rival.is_answer and has_answer else ""
-        command_line = command_of(_with_reading(settings, reading), command)
-        return f"; next: if {name} says nothing about the answer, {command_line}{alternative}"
-    if "next:" in obstacle.fact or "--" in obstacle.fact:
-        return ""
+        step = (
+            f"; next: if {name} says nothing about the answer, {command_of(_with_reading(settings, reading), command)}"
+        )
+        if obstacle.rival.is_answer and "chosen" in reading.columns:
+            trial = _with_reading(settings, reading._replace(columns={**reading.columns, "chosen": (name,)}))
+            step += f"; if it is the answer, {command_of(trial, command)}" if _reads_most(trial) else ""
+        return step
+    candidates = [_with_reading(settings, offer) for offer in obstacle.offers]
+    if obstacle.by_rows and all(map(_reads_most, candidates)):
+        return f"; next: {_each_its_rows(candidates)}"
+    if offered := _offered([] if obstacle.by_rows else candidates, command):
+        return f"; next: {offered}"
+    return "" if "next:" in obstacle.fact else f"; next: {_example(settings, command)}"
+
+
+def _each_its_rows(candidates: list[Settings]) -> str:
+    """Commands that read some rows in one way and the others in another, the latter of a copy of the file: of two
+    states that have read the same file there is no sum."""
+    path = Path(candidates[0].source[0])
+    copy = path.with_name(f"copy_of_{path.name}")
+    rest = structs.replace(candidates[0], state="A")
+    flipped = structs.replace(candidates[1], state="B", source=(str(copy),))
+    first, second = ("; ".join(examples(candidate, 1)) for candidate in candidates)
     return (
-        "; next: say how to read it with --type and --columns, or leave out columns that say nothing about the answer"
+        f"cp {quote(str(path))} {quote(str(copy))}, then {command_of(rest)} ({first}), then {command_of(flipped)} "
+        f"({second}), then stream-engine merge A B --out DIR"
+    )
+
+
+def _example(settings: Settings, command: str) -> str:
+    """One whole command that reads the input, with its first answer to check; or if none is found, its form."""
+    reading = example_reading(first_records(settings))
+    trial = _with_reading(settings, reading) if reading is not None else settings
+    if reading is not None and _reads_most(trial):
+        answer = f"({'; '.join(examples(trial, 1))}), if that is what was answered"
+        return f"{command_of(trial, command)} {answer}; columns that are not named are left out"
+    fields = {"anchor": "COLUMN", "shown": "COLUMN|COLUMN", "chosen": "COLUMN"}
+    form = structs.replace(settings, input=structs.replace(settings.input, type_="pick", columns=fields))
+    return (
+        f"{command_of(form, command)}, with the columns of the object that others were compared with, of those that "
+        "were shown, and of the answer; columns that are not named are left out"
     )
 
 
@@ -98,9 +134,7 @@ def _repeated_header(
 def _with_rivals(settings: Settings, first: Reading, candidates: list[Settings], command: str) -> PreparedSettings:
     """The settings with the rival readings that read nearly all rows of the file, of which a person chooses."""
     candidates = [candidate for candidate in candidates if _reads_most(candidate)]
-    commands = ", or ".join(
-        f"{command_of(candidate, command)} ({'; '.join(examples(candidate, 1))})" for candidate in candidates
-    )
+    commands = _offered(candidates, command)
     encoding = candidates[0].input.encoding if candidates else settings.input.encoding
     doubt = (
         first.doubt
@@ -110,6 +144,14 @@ def _with_rivals(settings: Settings, first: Reading, candidates: list[Settings],
     step = f"; next: {commands}" if commands else _next_step(Obstacle(doubt), settings, command)
     problem = f"{settings.source[0]}: {doubt}; nothing was read{step}"
     return PreparedSettings(settings, True, first.evidence, "", doubt, tuple(candidates), problem)
+
+
+def _offered(candidates: list[Settings], command: str) -> str:
+    """The commands of those that read nearly all rows, each with its first answer in words."""
+    candidates = [candidate for candidate in candidates if _reads_most(candidate)]
+    return ", or ".join(
+        f"{command_of(candidate, command)} ({'; '.join(examples(candidate, 1))})" for candidate in candidates
+    )
 
 
 MAX_REJECTED_SHARE = 0.1  # of the rows, by a reading that is offered

@@ -5,7 +5,7 @@
   const said = byId("live-said"), list = document.querySelector("#live dl");
   const ACTIVITY = {
     blocked: "Not reading, see above.", reading: "Reading.", current: "Up to date, waiting for new events.",
-    idle: "Connected, but not reading at the moment.", lost: "Reconnecting. The data below may be out of date.",
+    idle: "Connected, but not reading at the moment.", starting: "Starting: compiling, once.", lost: "Reconnecting. The data below may be out of date.",
   };
   let last = 0, filled = null, fetching = false, objects = false;
   const whole = (n) => Math.round(n).toLocaleString("en");
@@ -15,9 +15,9 @@
 
   // -- what is now ---------------------------------------------------------------------------------------------------
   function show(now) {
-    const rows = [
+    const rows = now.starting && !now.events ? [["state", "starting"]] : [   // zeros would say that nothing is there
       ["events", whole(now.events)], ["events per second", whole(now.rate)], ["comparisons", whole(now.comparisons)],
-      ["unread", now.lag === null ? "unknown" : whole(now.lag), now.behind], ["rejected", whole(now.refused), now.refusing],
+      ["unread", now.starting ? "starting" : now.lag === null ? "unknown" : whole(now.lag), now.behind], ["rejected", whole(now.refused), now.refusing],
       ["objects", whole(now.objects)], ["snapshot", now.snapshot ? `${now.snapshot}${now.age === null ? "" : `, ${since(now.age)} ago`}` : "none yet"],
       ["accuracy", now.accuracy === null ? "too few answers" : percent(now.accuracy)],
       ["refits running", now.refits.map((r) => `${r.kind} ${Math.round(100 * r.done)} %${r.gap === null ? "" : `, gap ${r.gap.toPrecision(2)}`}`).join("; ")],
@@ -33,11 +33,11 @@
     wrong(now.wrong);
     const waiting = byId("waiting");   // until the sections are there
     if (waiting) waiting.textContent = now.snapshot ? "Rendering the latest snapshot." : "No snapshot yet. The report appears with the first snapshot.";
-    say(!now.ready ? "blocked" : now.rate > 0 ? "reading" : now.lag === 0 ? "current" : "idle", now.quiet);
+    say(now.starting ? "starting" : !now.ready ? "blocked" : now.rate > 0 ? "reading" : now.lag === 0 ? "current" : "idle", now.quiet);
   }
   function say(state, quiet) {
     said.dataset.state = state;
-    said.textContent = ACTIVITY[state] + (state !== "reading" && quiet >= 60 ? ` No event for ${since(quiet)}.` : "");
+    said.textContent = ACTIVITY[state] + (!["reading", "starting"].includes(state) && quiet >= 60 ? ` No event for ${since(quiet)}.` : "");
   }
   function wrong(texts) {
     const list = byId("live-wrong");

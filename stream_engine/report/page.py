@@ -19,6 +19,7 @@ import jinja2
 import numpy as np
 
 from stream_engine.data import installed_version
+from stream_engine.exports.object_places import PICTURE
 from stream_engine.report import SECTIONS, Section, Table, maker
 from stream_engine.report.drawings import Ellipses
 from stream_engine.report.findings.words import cell, some
@@ -29,6 +30,7 @@ from stream_engine.report.tiles import Tile, tiles
 MAX_REGIONS = 400  # objects, above which regions of 95 % are not drawn
 FIRST_SECTIONS = ("map", "quality")  # sections of the first screen, side by side
 MAX_NARROW_COLUMNS, MAX_SHORT_CELL = 5, 60  # columns, and letters of a cell, of a table that has room beside a text
+MAP_TITLES = {PICTURE: "two-dimensional picture"}  # to choose from; others are called by their names
 COMMAND = "stream-engine "  # with which what can be typed begins
 
 
@@ -172,7 +174,7 @@ def _filled(
         "tiles": top,
         "first": [name for name in FIRST_SECTIONS if name in sections] if top else [],
         "pdf_links": pdf_links,
-        "maps": [coordinates.name for coordinates in maps],
+        "maps": [MAP_TITLES.get(coordinates.name, coordinates.name) for coordinates in maps],
         "regions": any(
             coordinates.covariance is not None and len(coordinates.points) <= MAX_REGIONS for coordinates in maps
         ),

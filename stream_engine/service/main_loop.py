@@ -124,6 +124,8 @@ def _learn_down_to(run: OpenRun, polls: int, progress: Bars | None, join: bool =
     in_record = False  # a record of which a part was learned
     while decoding.polls > polls and (in_record or not run.context.requests.stop):
         seconds_before = decoding.seconds
+        if not heartbeat.warm:
+            run.health.starting()
         with heartbeat.block():
             block = decoding.take()
         metrics.decode_seconds.inc(decoding.seconds - seconds_before)

@@ -137,7 +137,7 @@ class Metrics:
         counter, gauge, by_partition = make.counter, make.gauge, make.by_partition
         self.objects = gauge("objects", "Objects that occur in comparisons.")
         self.labels = gauge("labelled_objects", "Objects with a label.")
-        self.lag = by_partition("lag_records", "Unread units of a partition: bytes, rows or messages.", sum)
+        self.lag = by_partition("lag_records", "Unread bytes, rows or messages of a partition; NaN at the start.", sum)
         self.lag_seconds = by_partition("lag_seconds", "Age of the newest record read, if records have a time.", max)
         self.position = by_partition("position", "Next offset of a partition.", sum)
         self.last_event = gauge("last_event_timestamp_seconds", "Time when the last record was processed.")

@@ -13,7 +13,10 @@ from connectors import STORES, split_uri
 from connectors.files.readers import LineNumbers, place
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.data.suspicious_names import suspicious_names
+from stream_engine.formats.event_fields import fields_of
+from stream_engine.formats.options import EventOptions
 from stream_engine.formats.reading import excluding
+from stream_engine.formats.wide_columns import wide_questions
 from stream_engine.input.answers_in_words import answers, in_words
 from stream_engine.input.decoding import Block, RecordDecoder
 from stream_engine.input.first_records import first_columns, first_records
@@ -37,6 +40,7 @@ class Preview:
 
     read_as: str
     columns: list[str]
+    used_as: dict[str, str] = field(default_factory=dict)  # column -> what is read from it
     ignored: list[str] = field(default_factory=list)
     first: list[str] = field(default_factory=list)
     events: int = 0
@@ -84,6 +88,7 @@ def preview(settings: Settings, max_events: int) -> Preview:
     settings = structs.replace(settings, follow=False)
     ingest = RecordDecoder(event_options(settings)._replace(provenance=True), settings.input.format)
     result = Preview(prepared.line, first_columns(settings))
+    result.used_as = _used_as(event_options(settings), result.columns)
     result.evidence, result.command = [list(decision) for decision in prepared.evidence], command_of(settings)
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
     names: dict[str, None] = {}
@@ -189,3 +194,25 @@ def _question_of(answer: list[tuple[str, ...]]) -> Any:
         return frozenset([frozenset(answer[0][:2]), frozenset(answer[0][2:])])
     anchors = {comparison[0] for comparison in answer}
     return anchors.pop() if len(anchors) == 1 else "", frozenset(name for comparison in answer for name in comparison)
+
+
+ROLES = {  # fields of events whose names do not say what they are
+    "worker": "participant",
+    "time": "time of the answer",
+    "seconds": "response time in seconds",
+    "milliseconds": "response time in milliseconds",
+}
+
+
+def _used_as(options: EventOptions, names: list[str]) -> dict[str, str]:
+    """What is read from each column that is used: a field of an event, or a filter."""
+    roles: dict[str, dict[str, None]] = {name: {} for name in names}
+    for question in wide_questions(options, names):
+        event_fields = fields_of(question.options)
+        filters = {row_filter.source: "filter" for row_filter in event_fields.where}
+        mapped = {name: role for role, inputs in question.options.columns.items() for name in inputs}
+        unmapped = {name: name for name in event_fields.inputs - filters.keys()}
+        for name, role in (*{**unmapped, **mapped}.items(), *filters.items()):
+            if name in roles and not (role == "filter" and roles[name]):  # also what it answers is filled
+                roles[name][ROLES.get(role, role)] = None
+    return {name: " and ".join(names_of_role) for name, names_of_role in roles.items() if names_of_role}

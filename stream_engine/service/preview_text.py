@@ -19,8 +19,8 @@ def as_text(result: Preview, source: str) -> str:
     extent = "whole input" if result.whole else "beginning of the input"
     rows: Mapping[str, str] = {
         "read as": result.read_as.removeprefix("read as "),
-        "columns": ", ".join(result.columns),
-        "ignored": ", ".join(result.ignored),
+        "columns": _columns(result),
+        "not used": ", ".join(name for name in result.columns if name not in result.used_as),
         "events": f"{result.events:,} ({extent}), {result.comparisons:,} comparisons"
         + (f", {result.filtered:,} excluded" if result.filtered else ""),
         "rejected": ", ".join(f"{n:,} {reason}" for reason, n in result.refused.items()),
@@ -42,6 +42,20 @@ def as_text(result: Preview, source: str) -> str:
     lines += ["  first events:", *(f"    {entry}" for entry in result.first)] if result.first else []
     lines += ["  first rejected:", *(f"    {entry}" for entry in result.first_refused)] if result.first_refused else []
     return "\n".join([*lines, f"  command      {result.command}", "nothing was written"])
+
+
+MAX_NAMED = 6  # columns of one field that are named
+
+
+def _columns(result: Preview) -> str:
+    """What is read, each with its columns."""
+    names: dict[str, list[str]] = {}
+    for name, role in result.used_as.items():
+        names.setdefault(role, []).append(name)
+    more = {
+        role: f" and {len(columns) - MAX_NAMED:,} more" * (len(columns) > MAX_NAMED) for role, columns in names.items()
+    }
+    return "; ".join(f"{role}: {', '.join(columns[:MAX_NAMED])}{more[role]}" for role, columns in names.items())
 
 
 def _participants(result: Preview) -> str:

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from connectors import split_uri
 from stream_engine.data.suspicious_names import suspicious_names
 from stream_engine.exports.models import COUNTS_TOLD
+from stream_engine.formats.record_filters import filters_as_text
+from stream_engine.input.settings import Settings
 from stream_engine.input.stored_options import as_arguments
 from stream_engine.report.findings import Findings, findings, warnings
 from stream_engine.report.findings.facts import MIN_HELD_OUT, Commands, Facts
@@ -45,7 +47,7 @@ def result_line(
     run: OpenRun, counters_before: CountersBefore, failed: Mapping[str, str], findings_now: Findings
 ) -> str:
     """The outcome of a run; `failed` has the reason of each failed refit, by kind; of the findings `findings_now`,
-    warnings and the answer about clusters are included."""
+    exclusions and the answer about clusters are included."""
     counters_now = counters_of(run)
     sources = _sources(run)
     if (
@@ -66,22 +68,13 @@ def result_line(
         f"{sum(rejected_now.values()):,} rejected{_why(run, +rejected_now)}",
     ]
     if counters_now.filtered > counters_before.filtered:
-        parts.append(f"{counters_now.filtered - counters_before.filtered:,} excluded by --where or as catch trials")
+        parts.append(f"{counters_now.filtered - counters_before.filtered:,} excluded ({_filters(run.settings)})")
     models = f"{_fitted_models(run, failed)}{_unused_answer_column(run)}"
-    warnings_text = "".join(
-        f"; warning: {finding.text.rstrip('.')}"
-        for finding in warnings(findings_now)
-        if finding.what not in ("rejected", "sent_twice")
-    )
-    warnings_text += "".join(
-        f"; {finding.text}" for finding in findings_now.get("excluded", ()) if finding.what == "excluded"
-    )
-    warnings_text += "".join(
+    also = "".join(f"; {finding.text}" for finding in findings_now.get("excluded", ()) if finding.what == "excluded")
+    also += "".join(
         f"; {finding.text.rstrip('.')}" for finding in findings_now.get("clusters", ()) if finding.what == "clusters"
     )
-    parts.append(
-        f"{_number_of(len(run.learning.engine.objects), 'object')}; {models}{warnings_text}; next: {_next(run)}"
-    )
+    parts.append(f"{_number_of(len(run.learning.engine.objects), 'object')}; {models}{also}; next: {_next(run)}")
     return ", ".join(parts)
 
 
@@ -97,6 +90,19 @@ def cautions(run: OpenRun) -> list[str]:
     if files > 1 and "worker" not in settings.input.columns and not run.reading.ingest.participants:
         texts.append(f"no column says who answered, in {files:,} files; if each is of one: --participant-from file")
     return [text for text in texts if text]
+
+
+def warned(findings_now: Findings) -> list[str]:
+    """What is wrong with the data, a line each with what to type about it; rejected events and copies are told where
+    they are counted."""
+    wrong = [finding for finding in warnings(findings_now) if finding.what not in ("rejected", "sent_twice")]
+    return [f"{finding.text} Next: {finding.command}" if finding.command else finding.text for finding in wrong]
+
+
+def _filters(settings: Settings) -> str:
+    """Why rows were excluded: filters, or because they are catch trials."""
+    reasons = [filters_as_text(settings.input.where)] if settings.input.where else []
+    return " or ".join([*reasons, *(["catch trials"] if "catch" in settings.input.columns or not reasons else [])])
 
 
 def _number_of(n: int, noun: str) -> str:
@@ -173,12 +179,13 @@ def _accuracy(report: Mapping[str, Any]) -> str:
     return "" if accuracy is None else f" (accuracy {accuracy:.3f})"
 
 
-def findings_of(run: OpenRun) -> Findings:
-    """The findings about the newest snapshot, once models were fitted to it; empty before."""
+def findings_of(run: OpenRun, typed: str = "") -> Findings:
+    """The findings about the newest snapshot, once models were fitted to it; empty before. `typed`: a report command
+    that has read the sources."""
     newest = run.publishing.published.newest
     if newest is None or not run.settings.refits.all_kinds or not newest.artifacts:
         return {}
-    return findings(Facts(newest, Commands(str(run.settings.state)), Store(run.directory).noted(COUNTS_TOLD)))
+    return findings(Facts(newest, Commands(str(run.settings.state), typed), Store(run.directory).noted(COUNTS_TOLD)))
 
 
 def _next(run: OpenRun) -> str:

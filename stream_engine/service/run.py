@@ -30,7 +30,7 @@ from stream_engine.service.memory import one_heap
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
 from stream_engine.service.requests import Requests
-from stream_engine.service.result_line import cautions, counters_of, findings_of, result_line
+from stream_engine.service.result_line import cautions, counters_of, findings_of, result_line, warned
 from stream_engine.service.result_sender import check_publish
 
 DEADLY = {"process_died", "decoder_failed"}  # events that are not decoded again, to show what was read
@@ -97,11 +97,13 @@ def run(
             if say:
                 counters = open_state.learning.engine.counters
                 if counters["events"] > counters_before.events and not DEADLY & counters["rejected"].keys():
-                    for text in examples(open_state.settings):
-                        say(f"for example: {text}")
-                for text in cautions(open_state):
+                    read_as = [prepared.line] if prepared.line else []
+                    for line in (*read_as, *(f"for example: {answer}" for answer in examples(open_state.settings))):
+                        say(line)
+                findings_now = findings_of(open_state, command)
+                for text in (*cautions(open_state), *warned(findings_now)):
                     say(f"warning: {text}")
-                say(result_line(open_state, counters_before, refits.failed, findings_of(open_state)))
+                say(result_line(open_state, counters_before, refits.failed, findings_now))
     return seconds
 
 
@@ -118,6 +120,8 @@ def _status(run: OpenRun) -> str:
     """One line for `systemctl status`."""
     newest, counters = run.publishing.published.newest, run.learning.engine.counters
     snapshot = f"snapshot {newest.snapshot.sequence}" if newest else "no snapshot yet"
+    if run.context.heartbeat.compiling:
+        return f"starting: compiling, once; {snapshot}"
     why = "paused" if run.context.requests.paused else run.health.not_ready()
     return f"{counters['comparisons']:,} comparisons, {snapshot}" + (f"; not ready: {why}" if why else "")
 

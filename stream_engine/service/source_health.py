@@ -1,5 +1,6 @@
 """Whether the sources of a run are reachable and make progress, even while the stream waits for a disk or a broker."""
 
+import math
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, wait
@@ -37,6 +38,12 @@ class SourceHealth:
     def add(self, uri: str, source: Source) -> None:
         """Add a source that was opened."""
         self._sources.append((uri, source))
+
+    def starting(self) -> None:
+        """Say that lag is not known, until the first block is learned, for which code may be compiled: what is in
+        memory is neither counted nor unread."""
+        for partition in self._last_progress:
+            self._metrics.lag.set(partition, math.nan)
 
     def polled(self, source: Source) -> None:
         """Monitor the progress of a source that is read from now on."""

@@ -113,6 +113,11 @@ class Store:
         """Numbers of the snapshots that a published artifact of this kind was made from, ascending."""
         return self._numbers(self.directory / "artifacts" / kind, ".artifact")
 
+    @property
+    def in_use(self) -> bool:
+        """Whether a run is at work on it now."""
+        return is_owned(self.directory)
+
     def publish(self, snapshot: Snapshot) -> tuple[Snapshot, int]:
         """Make a snapshot durable; returns it with its digest, and its size in bytes. Raises OSError."""
         chunks, named = snapshots.encode(snapshot, self.signing)
@@ -172,7 +177,7 @@ class Store:
             raise Corrupt(f"{self.directory}: every snapshot is damaged ({latest.damaged[0]}); restore one from a copy")
         if latest.snapshot is None:
             how = "`stream-engine run SOURCE --state DIR` makes one"
-            if is_owned(self.directory):
+            if self.in_use:
                 how = "the active run takes one at its next interval and when it ends"
             elif (self.directory / "lock").exists():
                 how = f"a run started there and ended before its first snapshot, and none is active now; {how}"

@@ -166,6 +166,15 @@ def test_the_map_is_drawn_and_told(study):
     assert not errors or np.allclose(told["sd_y"] ** 2, shown.covariance[:, 1, 1])
 
 
+def test_tables_name_objects_of_pictures_as_the_answers_do(answers):
+    """Names stand on maps without a suffix; tables can be joined all the same."""
+    called = answers.head(200).assign(**{each: answers[each] + ".png" for each in ("anchor", "near", "far")})
+    study = se.read(called)
+    shown = study.map(1)
+    assert shown.names[0] + ".png" == shown.to_frame()["object"][0]
+    assert shown.to_frame()["object"].tolist() == list(study.snapshot.objects)
+
+
 def test_predictions(study, tmp_path):
     nearer, unknown = ("object 0", "object 3", "object 1"), ("object 0", "nobody", "object 1")
     found = study.predict([nearer, (nearer[0], *nearer[:0:-1]), unknown])

@@ -1,6 +1,7 @@
 """What a person sees of a reading that was inferred: preview, the last lines of a run, a state that remembers it."""
 
 import json
+from itertools import permutations
 
 import numpy as np
 import pandas
@@ -30,6 +31,26 @@ def test_preview_shows_evidence_examples_and_a_command_that_does_the_same(tmp_pa
     told = found["command"].split(" --state DIR ")[1].replace("'", "").split()
     engine("run", path, "--state", tmp_path / "said", "--no-refits", *told)
     assert summary(tmp_path / "said")["comparisons"] == summary(tmp_path / "s")["comparisons"] == len(TRIALS)
+
+
+def test_preview_says_what_each_column_is_read_as_and_which_are_not_used(tmp_path):
+    rows = [
+        {"user": f"p{k % 3}", "ts": 1.7e9 + k, "time": f"2026-01-01T00:00:{k:02}Z", "anchor": a, "near": b, "far": c}
+        for k, (a, b, c) in enumerate([*permutations("abcd", 3)])
+    ]
+    (tmp_path / "t.csv").write_text(table(rows))
+    found = json.loads(engine("preview", tmp_path / "t.csv", "--json").stdout)
+    assert found["used_as"] == {"user": "participant", "time": "time of the answer"} | {
+        name: name for name in ("anchor", "near", "far")
+    }
+    shown = [" ".join(line.split()) for line in engine("preview", tmp_path / "t.csv").stdout.splitlines()]
+    assert "not used ts" in shown and any("time of the answer: time" in line for line in shown)
+    (tmp_path / "w.csv").write_text(
+        table([{f"Q{n}_{part}": text for n in "12" for part, text in zip("abc", "xyz")}] * 3)
+    )
+    columns = "anchor=Q{n}_a,near=Q{n}_b,far=Q{n}_c"
+    found = json.loads(engine("preview", tmp_path / "w.csv", "--columns", columns, "--json").stdout)
+    assert found["used_as"]["Q2_a"] == "anchor" and found["used_as"]["Q1_b"] == "near"
 
 
 def test_a_filter_without_a_match_names_values_of_its_column(tmp_path):

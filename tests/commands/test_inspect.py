@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from stream_engine.commands import inspect
+from stream_engine.state.store import Lock
 from tests.support.process import engine, jsonl
 from tests.support.reported import QUICK, answers, state
 
@@ -58,6 +59,23 @@ def test_a_state_of_hardly_anything_says_what_is_missing(tmp_path):
     assert document["models"] == [] and "models_left_out" not in document
     made = {each["what"] for some in document["findings"].values() for each in some}
     assert made >= {"no_embedding", "no_clusters", "participants_unknown"} and "accuracy" not in made
+
+
+def test_no_refit_is_suggested_while_a_run_is_at_work(tmp_path):
+    """The run fits what is missing: a person who did so too would wait twice as long for it."""
+    engine("run", jsonl(tmp_path / "e.jsonl", answers(6, 40)), "--state", tmp_path / "s", "--no-refits")
+    lock = Lock(tmp_path / "s")
+    try:
+        document = json.loads(engine("inspect", "--state", tmp_path / "s", "--json").stdout)
+        page = tmp_path / "page.html"
+        engine("report", "--state", tmp_path / "s", "--out", page)
+    finally:
+        lock.release()
+    missing = [each for some in document["findings"].values() for each in some if each["what"].startswith("no_")]
+    assert {each["what"] for each in missing} == {"no_embedding", "no_clusters"}
+    assert not any(each["command"] for each in missing) and "stream-engine refit" not in page.read_text()
+    engine("report", "--state", tmp_path / "s", "--out", page)
+    assert "stream-engine refit" in page.read_text()
 
 
 def test_of_a_sample_of_responses_their_comparisons_are_counted(monkeypatch):

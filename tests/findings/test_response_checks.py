@@ -14,6 +14,7 @@ from stream_engine.formats.record_columns import records_of
 from stream_engine.formats.response_times import response_times
 from stream_engine.report.findings import findings
 from stream_engine.report.findings.facts import Commands, Facts
+from stream_engine.state.artifact import Artifact
 from tests.support.judged_worlds import PEOPLE
 
 BIASED, FAST, STRAIGHT = "p03", "p07", "p11"
@@ -73,6 +74,10 @@ def test_each_careless_participant_is_flagged_for_the_cause_and_nobody_else(care
     assert told.figures["flagged"] == 3 and told.command == "stream-engine report --state DIR --participants"
     typed = findings(Facts(study.published, Commands(typed="stream-engine report a.csv")))["participants"]
     assert "stream-engine report a.csv --participants" in [each.command for each in typed]
+    (weaker,) = (each for each in findings(Facts(study.published))["participants"] if each.what == "weaker_check")
+    assert weaker.command == "stream-engine refit --state DIR embedding"
+    fitted = study.published._replace(artifacts={"embedding": Artifact("embedding", "", 1, {}, 0, {}, {})})
+    assert "weaker_check" not in {each.what for each in findings(Facts(fitted))["participants"]}
     table = study.workers().set_index("worker")
     assert table.loc[FAST, "p_fast"] <= LEVEL and table.loc[FAST, "under_300_ms"] > 0.3
     assert table.loc[STRAIGHT, "longest_run"] >= 30 and table.loc[BIASED, "position"] == 1

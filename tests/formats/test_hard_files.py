@@ -5,6 +5,7 @@ import io
 import json
 import re
 import shlex
+import shutil
 from collections import Counter
 from random import Random
 
@@ -111,6 +112,30 @@ def test_a_file_is_refused_with_the_fact(tmp_path, what):
         comparisons(tmp_path / "t.csv")
 
 
+def test_codes_that_nothing_explains_are_refused_with_a_whole_command_that_reads_them(tmp_path):
+    rows = [{"vp": f"p{n % 4}", "word": a, "A": b, "B": c, "key": "xm"[i]} for n, (a, b, c, i) in enumerate(TRIALS)]
+    (tmp_path / "t.csv").write_text(table(rows))
+    said = engine("preview", tmp_path / "t.csv", status=None).stderr
+    command = shlex.split(re.search(r"stream-engine run .*?(?= \()", said)[0])
+    assert command[:3] == ["stream-engine", "run", str(tmp_path / "t.csv")] and "worker=vp" in " ".join(command)
+    engine("run", *command[2:], "--state", tmp_path / "s", "--no-refits")
+    assert summary(tmp_path / "s")["comparisons"] == 40
+
+
+def test_where_rows_ask_for_different_directions_two_commands_read_each_its_rows(tmp_path):
+    tasks = ("Which is more similar?", "Which is less similar?")
+    rows = [{"target": a, "left": b, "right": c, "task": tasks[n % 2], "response": ("left", "right")[i]}
+            for n, (a, b, c, i) in enumerate(TRIALS)]  # fmt: skip
+    (tmp_path / "t.csv").write_text(table(rows))
+    said = engine("preview", tmp_path / "t.csv", status=None).stderr
+    _, copy = re.search(r"cp (\S+) (\S+),", said).groups()
+    shutil.copy(tmp_path / "t.csv", copy)
+    for command in re.findall(r"stream-engine run .*?(?= \()", said):
+        engine(*shlex.split(command)[1:], "--no-refits", cwd=tmp_path)
+    engine(*re.search(r"stream-engine (merge .*)", said)[1].split(), cwd=tmp_path)
+    assert [summary(tmp_path / each)["comparisons"] for each in ("A", "B", "DIR")] == [20, 20, 40]
+
+
 COMPETING = {
     "sides beside the order": ("order", {"resp_side": ("left", "right"), "order": ("AB", "BA")}),
     "a picture of another object": ("bonus_pic", {"choice": "name", "bonus_pic": "any"}),
@@ -165,7 +190,7 @@ def test_a_matching_task_is_asked_about_and_needs_an_answer(tmp_path):
 
 def options_in(error):
     """The options of the commands that an error offers."""
-    return [shlex.split(each) for each in re.findall(r"--type .*?(?=, or --type|$)", error)]
+    return [shlex.split(each) for each in re.findall(r"--type .*?(?=, or |$)", error)]
 
 
 def test_the_commands_for_best_and_worst_read_the_file(tmp_path):

@@ -34,10 +34,10 @@ class Shell:
                 words[:1] = [sys.executable, "-m", "stream_engine"]
             with open(self.folder / f"job{len(self.jobs) + 1}.log", "wb") as log:
                 self.jobs.append(subprocess.Popen(words, cwd=self.folder, env=ENVIRONMENT, stdout=log, stderr=log))
-        elif kill := re.fullmatch(r"kill( -9)? %(\d)", line):
-            job = self.jobs[int(kill[2]) - 1]
-            job.send_signal(signal.SIGKILL if kill[1] else signal.SIGTERM)
-            assert job.wait(600) == (-9 if kill[1] else 0)
+        elif kill := re.fullmatch(r"kill -9 %(\d)", line):
+            job = self.jobs[int(kill[1]) - 1]
+            job.kill()
+            assert job.wait(600) == -9
         elif line.startswith("curl "):
             self.ask(*re.findall(r"http://[^ ']+", line), re.search(r"grep (\w+)", line), command.prints)
         else:
@@ -91,6 +91,9 @@ def test_as_it_stands(broker, new_topic, tmp_path, monkeypatch):
                 run_python(block.text, {})
             elif name := re.match(r"# ([\w-]+\.toml)\n", block.text):
                 (tmp_path / name[1]).write_text(here(block.text))
+        (engine,) = (shell.jobs[int(number) - 1] for number in re.findall(r"`fg %(\d)`", PAGE.read_text()))
+        engine.send_signal(signal.SIGINT)  # Ctrl-C
+        assert engine.wait(600) == 0
     finally:
         shell.end()
 

@@ -272,8 +272,14 @@ def flagged(w: World) -> list[str]:
 
 
 def causes(w: World) -> list[int]:
-    found = Counter(each for who in w.people for each in why(w, who))
-    return [n for name in ("chance", "random", "position", "run", "fast") for n in [found[name]] if n]
+    """How many are flagged for the same causes, of which answers at chance level are named once."""
+    together = [
+        tuple(each for each in why(w, who) if (each, "chance" in why(w, who)) != ("random", True)) for who in w.people
+    ]
+    return [n for name in ORDER for causes, n in Counter(filter(None, together)).items() if causes[0] == name]
+
+
+ORDER = ("chance", "random", "position", "run", "fast")
 
 
 ELSEWHERE = {  # table -> the test that has its definition

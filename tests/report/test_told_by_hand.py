@@ -197,14 +197,20 @@ def test_a_set_is_as_good_for_a_group_as_for_its_answers():
 
 
 def test_careless_participants_are_counted_by_their_cause():
-    """Three at one position, two of them and another in straight lines, four too fast."""
+    """Three at one position, two of these in straight lines, too; four too fast. Each participant is counted once."""
     flags = {"p_position": [0, 0, 0, 1, 1, 1, 1], "p_run": [0, 0, 1, 1, 1, 1, 1], "p_fast": [1, 1, 1, 0, 0, 0, 0]}
     values = dict.fromkeys(ResponseChecks._fields, np.ones(7, int)) | {k: np.array(v) for k, v in flags.items()}
     reasons = tuple("; ".join(ResponseChecks(**values).reasons(i)) for i in range(7))
     found = dict(each.removesuffix(")").split(" (") for each in agreement._why(reasons).split("; "))
     words = {"p_position": "one position", "p_run": "straight-lining", "p_fast": "300 ms"}
     for name, word in words.items():
-        assert [int(n) for text, n in found.items() if word in text] == [flags[name].count(0)], name
+        assert sum(int(n) for text, n in found.items() if word in text) == flags[name].count(0), name
+    assert sum(map(int, found.values())) == 7
+
+
+def test_two_checks_that_find_the_same_guessers_name_them_once():
+    reasons = ("answers at chance level (others predict 51%); lapse rate 0.93",) * 2 + ("", "lapse rate 0.61")
+    assert [int(n) for n in re.findall(r"\((\d+)\)", agreement._why(reasons))] == [2, 1]
 
 
 @pytest.mark.parametrize("p, at_least", [([0.001, 0.32, 0.71], 2), ([0.002, 0.003, 0.45, 0.83], 3)])

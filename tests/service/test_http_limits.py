@@ -69,6 +69,7 @@ def test_a_request_that_drips_in_is_closed_and_so_is_a_body_that_never_ends(tmp_
         for each in (dripping, silent, after):
             assert closed_by_server(each)
         assert world.refused("silent") == 3
+        assert not any("closed" in event for level in ("info", "warning") for event in world.log.events(level))
         posting = world.connect()
         posting.sendall(b"POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n" + b"x" * 99)
         said = posting.recv(1000)

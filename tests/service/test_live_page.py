@@ -11,6 +11,7 @@ from PIL import Image
 from stream_engine.input.settings import BadSettings
 from stream_engine.report.page import shell, shell_policy
 from stream_engine.service.context import HttpContext
+from stream_engine.service.heartbeat import Heartbeat
 from stream_engine.service.http.history import MAX_MOMENTS, SERIES, History
 from stream_engine.service.http.live_metrics import LiveMetrics
 from stream_engine.service.metrics import Metrics
@@ -87,6 +88,19 @@ def test_what_moves_is_what_the_metrics_say(tmp_path):
     assert said["snapshot"] == 0
     assert said["age"] is None
     assert said["page"] is None
+
+
+def test_while_the_first_block_is_compiled_the_page_says_that_it_starts_and_nothing_of_zeros(tmp_path):
+    metrics, heartbeat = Metrics(), Heartbeat()
+    metrics.lag.set("a", 0)
+    live = LiveMetrics(HttpContext(tmp_path, metrics, lambda: None, heartbeat=heartbeat))
+    assert live.now()["starting"] is False and live.now()["lag"] == 0
+    with heartbeat.block():
+        now = live.now()
+    assert now["starting"] is True and now["lag"] is None
+    heartbeat.warm = True
+    with heartbeat.block():
+        assert live.now()["starting"] is False
 
 
 def test_rate_behind_and_refusing_follow_what_came_since_the_last_look(tmp_path, monkeypatch):

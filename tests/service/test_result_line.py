@@ -4,7 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from stream_engine.report.findings import WARNING, Finding
-from stream_engine.service.result_line import counters_of, findings_of, result_line
+from stream_engine.service.result_line import counters_of, findings_of, result_line, warned
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
@@ -17,7 +17,9 @@ def run_of(counters: dict | None = None, sources=SOURCES[:1], artifacts=None, fi
     """As much of a run as the line is made of; `counters` over those of an engine that has read nothing."""
     counted = Engine(("adds3",), False).counters | {"input": {"options": {}}} | (counters or {})
     newest = SimpleNamespace(artifacts=artifacts, snapshot=SimpleNamespace(digest="now", counters=counted))
-    settings = SimpleNamespace(source=sources, state="s", refits=SimpleNamespace(wanted=refits), dead_letters=None)
+    read = SimpleNamespace(where={"phase!=": "practice"}, columns={})
+    wanted = SimpleNamespace(wanted=refits)
+    settings = SimpleNamespace(source=sources, state="s", refits=wanted, dead_letters=None, input=read)
     return SimpleNamespace(
         learning=SimpleNamespace(
             engine=SimpleNamespace(counters=counted, objects=["a", "b", "c"], positions={"p": 1}, sequence=4),
@@ -51,7 +53,7 @@ def test_what_was_read_and_refused_since_the_run_began():
     assert said.endswith(NEXT)
     said = line(run_of(READ | {"filtered": 2}, first="row 7"))
     rejected = "100 … (59 not_json, 40 bad_weight, 1 few … row 7 … s/dead_letters)"
-    assert states(said, f"900 events … x.csv … 1,800 comparisons … {rejected} … 2 … --where … 3 objects")
+    assert states(said, f"900 events … x.csv … 1,800 comparisons … {rejected} … 2 … (phase!=practice) … 3 objects")
     assert said.endswith(NEXT)
 
 
@@ -75,12 +77,11 @@ def test_what_this_run_has_fitted_is_told_and_what_failed():
     assert "k1" not in line(run_of(READ, artifacts={"k1": made["k1"]}))
 
 
-def test_warnings_are_in_the_line_but_rejected_events_once():
+def test_warnings_have_lines_of_their_own_but_rejected_events_are_told_once():
     found = {
         "data": (Finding("rejected", "One was rejected.", level=WARNING), Finding("read", "All was read.")),
-        "accuracy": (Finding("chance_level", "At chance.", level=WARNING),),
+        "accuracy": (Finding("chance_level", "At chance.", {}, "stream-engine preview SOURCE", WARNING),),
     }
-    said = line(run_of(READ, artifacts={}), found=found)
-    assert "At chance" in said
-    assert "rejected." not in said
-    assert "All was read" not in said
+    said = warned(found)
+    assert said == ["At chance. Next: stream-engine preview SOURCE"]
+    assert "At chance" not in line(run_of(READ, artifacts={}), found=found)

@@ -2,6 +2,7 @@
 
 import re
 import time
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -130,6 +131,30 @@ def test_every_source_that_is_away_is_named():
     assert "kafka://a (no leader)" in said
     assert "http://c" in said
     assert "file:b" not in said
+
+
+class MemorySource:
+    """All of it is in memory."""
+
+    one_by_one = False
+
+    def lag(self) -> dict[str, int]:
+        return {"t/0": 0}
+
+    def lag_seconds(self) -> dict[str, float]:
+        return {}
+
+
+def test_while_the_first_block_is_compiled_lag_is_unknown_instead_of_none():
+    world = World(BusyFile(0))
+    source = MemorySource()
+    world.health.look(source)
+    lag = partial(world.metrics.registry.get_sample_value, "stream_engine_lag_records", {"partition": "t/0"})
+    assert lag() == 0
+    world.health.starting()
+    assert np.isnan(lag())
+    world.health.look(source)
+    assert lag() == 0
 
 
 def test_a_bar_shows_what_is_done_of_what_is_to_do(monkeypatch):

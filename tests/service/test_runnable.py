@@ -1,9 +1,13 @@
 """`check-config` refuses what cannot run, and `run` refuses the same: one line, status 2, never a traceback."""
 
+import contextlib
+import io
+import json
 import re
 
 import pytest
 
+from stream_engine.__main__ import main
 from tests.support.facts import states
 from tests.support.process import engine, one_line
 
@@ -64,3 +68,12 @@ def test_a_file_that_is_none(folder):
         (folder / "no.toml", "No such file"),
     ):
         assert states(one_line(engine("check-config", file, status=2).stderr), said)
+
+
+def test_the_verdict_comes_before_the_settings_and_these_alone_are_standard_output(tmp_path):
+    (tmp_path / "a.toml").write_text('state = "s"\n')
+    both = io.StringIO()
+    with contextlib.redirect_stdout(both), contextlib.redirect_stderr(both):
+        assert main(["check-config", str(tmp_path / "a.toml")]) == 0
+    assert "a.toml: " in both.getvalue().partition("{")[0]
+    assert json.loads(engine("check-config", tmp_path / "a.toml").stdout)["state"] == "s"

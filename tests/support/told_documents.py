@@ -657,6 +657,7 @@ LIVE: dict[str, Definition] = {  # of a run that read 100 events before it start
     "failed/#": lambda w, at: ("classify", "spectral")[at],
     **dict.fromkeys(("rate", "refusing", "behind"), RATE),
     **dict.fromkeys(("ready", "wrong/#"), MOVES),
+    "starting": lambda w: False,  # nothing is compiled
     "quiet": lambda w: pytest.approx(0, abs=20),
     "page": lambda w: None,  # is not made yet
 }

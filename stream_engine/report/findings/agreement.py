@@ -4,6 +4,7 @@ How many participants were checked and flagged (see `evaluation.participants`); 
 the axes of the map count for them, and whether they form groups.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -12,7 +13,7 @@ from stream_engine.evaluation.participants import ParticipantChecks
 from stream_engine.evaluation.response_checks import MIN_ANSWERS
 from stream_engine.report.findings import GAP, WARNING, Finding
 from stream_engine.report.findings.facts import Facts
-from stream_engine.report.findings.words import count, p_value, percent, some
+from stream_engine.report.findings.words import count, listing, p_value, percent, some
 from stream_engine.state.artifact import figure
 from stream_engine.state.snapshot import triplet_columns
 
@@ -50,23 +51,45 @@ def participants(facts: Facts) -> Iterator[Finding]:
         text += f"{_why(checks.reasons)}."
         command = "" if facts.commands.lists_participants else f"{facts.commands.report} --participants"
         yield Finding("participants_flagged", text + _power(checks), figures, command, WARNING)
+        yield from _weaker_check(facts)
     else:
         text = (
             f"No participant was flagged as guessing ({count(judged)} of {count(people)} gave enough answers to be "
             "checked)."
         )
         yield Finding("participants", text + _power(checks), figures | {"checked": judged})
+        yield from _weaker_check(facts)
+
+
+def _weaker_check(facts: Facts) -> Iterator[Finding]:
+    """That an embedding would notice more of those who guess, where there is none."""
+    if "embedding" in facts.published.artifacts:
+        return
+    text = (
+        "Participants were checked by counts of answers alone, which is the weaker check: with an embedding, more of "
+    )
+    text += f"those who only guess are noticed. {facts.commands.awaited}"
+    yield Finding("weaker_check", text.strip(), level=GAP, command=facts.commands.refit("embedding"))
 
 
 def _power(checks: ParticipantChecks) -> str:
     """How many guessers the comparison with others would notice."""
     if checks.power is None:
         return ""
-    return f" Of participants who only guess, about {percent(checks.power, 0)} would be noticed by their accuracy."
+    share = percent(checks.power, 0).replace("< ", "less than ")
+    about = share if share.startswith("less") else f"about {share}"
+    return f" Of participants who only guess, {about} would be noticed by their accuracy."
 
 
 def _why(reasons: tuple[str, ...]) -> str:
-    """The kinds of reasons, each with the number of participants."""
+    """The kinds of reasons, those of one participant together, each with the number of participants: the numbers add
+    up to those who are flagged. A lapse rate says the same as answers at chance level, and is named only without it.
+
+    >>> _why(("answers at chance level (others predict 50%); lapse rate 0.90", "", "lapse rate 0.70"))
+    'answers at chance level (1); mostly random answers (1)'
+    >>> _why(("answers at chance level (others predict 50%); straight-lining: 40 in a row",))
+    'answers at chance level and straight-lining (1)'
+    """
     kinds = {
         "at chance level": "answers at chance level",
         "the opposite": "answers opposite to all others",
@@ -76,8 +99,14 @@ def _why(reasons: tuple[str, ...]) -> str:
         "in a row": "straight-lining",
         "within": "answers faster than 300 ms",
     }
-    numbers = {text: sum(key in reason for reason in reasons) for key, text in kinds.items()}
-    return "; ".join(f"{text} ({count(n)})" for text, n in numbers.items() if n)
+    people: Counter[tuple[str, ...]] = Counter()
+    for reason in filter(None, reasons):
+        why = [text for key, text in kinds.items() if key in reason]
+        if kinds["at chance level"] in why and kinds["lapse rate"] in why:
+            why.remove(kinds["lapse rate"])
+        people[tuple(why)] += 1
+    ordered = sorted(people.items(), key=lambda each: [*kinds.values()].index(each[0][0]) if each[0] else len(kinds))
+    return "; ".join(f"{listing(list(why))} ({count(n)})" for why, n in ordered)
 
 
 def agreement(facts: Facts) -> Iterator[Finding]:
@@ -90,6 +119,9 @@ def agreement(facts: Facts) -> Iterator[Finding]:
         text = "Inter-rater agreement: an answer matches the majority of the other answers to the same question in "
         text += f"{percent(others)}" + (f" ({count(answers)} comparisons)." if answers else ".")
         yield Finding("inter_rater_agreement", text, {"share": others, "answers": answers})
+    elif facts.published.artifacts and not any("ceiling" in each.report for each in facts.published.artifacts.values()):
+        text = f"Inter-rater agreement is computed with the embedding. {facts.commands.awaited}".strip()
+        yield Finding("agreement_unknown", text, level=GAP, command=facts.commands.refit("embedding"))
     elif facts.published.artifacts:
         text = (
             "Inter-rater agreement is unknown: almost no question has more than one answer. Ask some questions again."
@@ -97,7 +129,9 @@ def agreement(facts: Facts) -> Iterator[Finding]:
         yield Finding("agreement_unknown", text, level=GAP)
     if themselves is not None:
         again = figure(ceiling, "own_answers")
-        if themselves == 1.0 and again is not None and again >= MIN_CERTAIN_REPEATS:
+        if summary.get("repeated") and themselves == 1.0:
+            pass  # copies of responses, of which another finding tells
+        elif themselves == 1.0 and again is not None and again >= MIN_CERTAIN_REPEATS:
             text = f"All {count(again)} answers to questions that a participant answered more than once are the same: "
             text += "rows may be in the data twice. Remove copies and read the data again; every figure counts them."
             yield Finding("only_same_answers", text, {"answers": again}, level=WARNING)

@@ -24,10 +24,9 @@ def clusters(facts: Facts) -> Iterator[Finding]:
     report = facts.report("sdp_clustering")
     if "verdict" in report:
         note = str(report.get("note") or report["verdict"]).strip().removesuffix(".")[:500]
-        command = f"stream-engine refit --state {facts.commands.state} clusters"
-        text = (
-            f"An earlier version of this program reported: {note}. Its test is not made any more. To renew the answer:"
-        )
+        text = f"An earlier version of this program reported: {note}. Its test is not made any more. "
+        text += facts.commands.awaited or "To renew the answer:"
+        command = facts.commands.refit("clusters")
         yield Finding("clusters_of_earlier_version", text, {"k": figure(report, "k")}, command)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from stream_engine.clustering.sentence import are_separated
+from stream_engine.formats.record_filters import filters_as_text
 from stream_engine.report.findings import GAP, RESULT, WARNING, Finding
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.findings.times import times
@@ -29,8 +30,8 @@ def gaps(facts: Facts) -> Iterator[Finding]:
         return
     for kind, what in (("embedding", "There is no map"), ("clusters", "Groups were not looked for")):
         if kind not in artifacts:
-            command = f"stream-engine refit --state {facts.commands.state} {kind}"
-            yield Finding(f"no_{kind}", f"{what}.", command=command, level=GAP)
+            text = f"{what} yet. {facts.commands.awaited}" if facts.commands.in_use else f"{what}."
+            yield Finding(f"no_{kind}", text, command=facts.commands.refit(kind), level=GAP)
     if old := [kind for kind, artifact in artifacts.items() if artifact.sequence < summary["snapshot"]]:
         text = f"Fitted to an earlier snapshot, without the newest answers: {', '.join(old)}."
         yield Finding("earlier_snapshot", text, {"refits": len(old)}, level=GAP)
@@ -96,12 +97,28 @@ def read(facts: Facts) -> Iterator[Finding]:
         text = f"{some(repeated, 'response was', 'responses were')} sent twice: the same participant, times and answer"
         read_as = facts.published.snapshot.counters.get("input", {}).get("options") or {}
         dropped = bool(isinstance(read_as, dict) and read_as.get("drop_duplicates"))
-        text += "; the copies were dropped." if dropped else ". A run with --drop-duplicates counts each once."
-        yield Finding("sent_twice", text, {"responses": repeated}, level=RESULT if dropped else WARNING)
+        typed = f"{facts.commands.typed} --drop-duplicates" if facts.commands.typed and not dropped else ""
+        again = (
+            "A report with --drop-duplicates" if facts.commands.typed else "A run with --drop-duplicates --start-over"
+        )
+        text += "; the copies were dropped." if dropped else f". {again} counts each once."
+        yield Finding("sent_twice", text, {"responses": repeated}, typed, RESULT if dropped else WARNING)
+    if summary["filtered"]:
+        text = f"{some(summary['filtered'], 'row was', 'rows were')} excluded{_why_filtered(facts)}."
+        yield Finding("filtered", text, {"rows": summary["filtered"]})
     if summary["unknown_fields"]:
         text = f"Unused columns: {listing(sorted(summary['unknown_fields']))}."
         yield Finding("unused_columns", text, {"columns": len(summary["unknown_fields"])})
     yield from times(facts)
+
+
+def _why_filtered(facts: Facts) -> str:
+    """The filters of the options that the state remembers, and catch trials; "" where it knows none."""
+    options = facts.published.snapshot.counters.get("input", {}).get("options") or {}
+    where, columns = (options.get(key) if isinstance(options, dict) else None for key in ("where", "columns"))
+    reasons = [filters_as_text(where)] if isinstance(where, dict) and where else []
+    reasons += ["catch trials"] if isinstance(columns, dict) and "catch" in columns else []
+    return f" ({' or '.join(reasons)})" if reasons else ""
 
 
 def excluded(facts: Facts) -> Iterator[Finding]:
@@ -116,8 +133,7 @@ def excluded(facts: Facts) -> Iterator[Finding]:
     old = [kind for kind, artifact in artifacts.items() if excluded_of(artifact) != names]
     if old:
         text = f"Fitted with other participants than are included now: {', '.join(old)}."
-        command = f"stream-engine refit --state {facts.commands.state} {old[0]}"
-        yield Finding("fitted_with_others", text, {"refits": len(old)}, command, GAP)
+        yield Finding("fitted_with_others", text, {"refits": len(old)}, facts.commands.refit(old[0]), GAP)
 
 
 def _included_again(

@@ -24,10 +24,30 @@ CHANCE_TEST_LEVEL = 0.01  # one-sided, over all models together; what is said of
 
 
 class Commands(NamedTuple):
-    """How a person asks further: the state, and the report command that was typed where it read SOURCE... itself."""
+    """How a person asks further: the state, and the report command that was typed where it read SOURCE... itself.
+    `in_use`: a run is at work on the state, and fits what is missing; `lists`: what is written lists participants."""
 
     state: str = "DIR"
     typed: str = ""
+    in_use: bool = False
+    lists: bool = False
+
+    def refit(self, kind: str) -> str:
+        """The command that fits a model; "" while a run does."""
+        return "" if self.in_use else f"stream-engine refit --state {self.state} {kind}"
+
+    @property
+    def awaited(self) -> str:
+        """What to say of a missing model that a run is about to fit; "" where none is at work."""
+        if not self.in_use:
+            return ""
+        if self.typed:
+            return "It is being fitted; this page is written again when it is there."
+        return "A run is at work on this state, and fits it unless its settings say otherwise."
+
+    def how_to_fit(self, kind: str) -> str:
+        """A note about a missing model: the command that fits it, or that a run does."""
+        return self.awaited or f"To fit it: {self.refit(kind)}"
 
     @property
     def report(self) -> str:
@@ -36,8 +56,8 @@ class Commands(NamedTuple):
 
     @property
     def lists_participants(self) -> bool:
-        """Whether the typed command lists participants already."""
-        return not {"--participants", "--workers"}.isdisjoint(self.typed.split())
+        """Whether the command that was typed lists participants already."""
+        return self.lists or not {"--participants", "--workers"}.isdisjoint(self.typed.split())
 
     @property
     def first(self) -> str:

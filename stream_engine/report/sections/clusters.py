@@ -38,8 +38,7 @@ def section(material: Material) -> Section:
     """What was found, and how far it may be believed."""
     artifact, program = grouping(material.published.artifacts), material.artifact(PROGRAM)
     if artifact is None:
-        command = f"stream-engine refit --state {material.facts.commands.state} {ANSWER}"
-        return Section(TITLE, "Groups were not looked for.", notes=(f"To look for them: {command}",))
+        return Section(TITLE, "Groups were not looked for yet.", notes=(material.facts.commands.how_to_fit(ANSWER),))
     beside = _program(program, artifact) if program is not None else ("", ())
     says, notes = _text(material), [beside[0]]
     labels = by_size(artifact.arrays["labels"])

@@ -33,6 +33,6 @@ def section(material: Material) -> Section:
     notes = tuple(
         f"To see the rejected events: {first}{finding.command}"
         for finding in material.findings["data"]
-        if finding.command
+        if finding.what == "rejected" and finding.command
     )
     return Section("Data", says, (), tuple(tables), notes)

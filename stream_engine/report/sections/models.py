@@ -32,7 +32,7 @@ def section(material: Material) -> Section:
         return Section(
             TITLE,
             "No model has been fitted yet, or there are too few answers for a test set.",
-            notes=(f"Fit one with: stream-engine refit --state {material.facts.commands.state} embedding",),
+            notes=(material.facts.commands.how_to_fit("embedding"),),
         )
     columns = {head: [row.get(name) for row in rows] for name, head in MODEL_HEADS.items()}
     notes = [*ACCURACY_NOTES, f"{explained(str(row['model']) for row in rows)}."]

@@ -25,7 +25,7 @@ def section(material: Material) -> Section:
         return Section(
             TITLE,
             "There is no map yet: no embedding was fitted.",
-            notes=(f"Fit one with: stream-engine refit --state {material.facts.commands.state} embedding",),
+            notes=(material.facts.commands.how_to_fit("embedding"),),
         )
     placed = np.isfinite(places.points[material.shown]).all(axis=1)
     ids = material.shown[placed]

@@ -43,7 +43,7 @@ ABOUT = (
 
 def _axes(material: Material) -> str:
     d = 0 if material.places is None else material.places.points.shape[1]
-    return f" Axes: the first two of {d}; the export `objects` has all." if d > 2 else ""
+    return f" Axes: the first two of {d}; the export objects has all." if d > 2 else ""
 
 
 HEADS = {"answers": "comparisons", "x": "axis 1", "y": "axis 2"}

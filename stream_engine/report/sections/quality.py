@@ -21,8 +21,9 @@ def section(material: Material) -> Section:
     ]
     if passed:
         notes.append(f"Passed: {listing(passed)}.")
-    missing = [finding.text for topic in material.findings.values() for finding in topic if finding.level == GAP]
-    return Section("Data quality", says, notes=(*notes, *missing))
+    missing = [finding for topic in material.findings.values() for finding in topic if finding.level == GAP]
+    notes += [f"{finding.text} {finding.command}".strip() for finding in missing]
+    return Section("Data quality", says, notes=tuple(notes))
 
 
 def _passed(facts: Facts) -> Iterator[str]:

@@ -49,6 +49,7 @@ class LiveMetrics:
         ready = not self._context.ready()
         if not ready and not lag:
             lag = None  # what came meanwhile is not known
+        starting = self._context.heartbeat.compiling
         published = _sum(samples, "snapshot_published_timestamp_seconds")
         is_behind = bool(_sum(samples, "stalled")) or (lag or 0) > BEHIND_SECONDS * max(self._rate, 1.0)
         failed_refits = self._context.failed_refits()
@@ -60,8 +61,9 @@ class LiveMetrics:
             "refused": int(rejected) + at_start.get("rejected", 0),
             "refusing": self._rejected_share > REJECTING_SHARE,
             "objects_shown": self._objects,
-            "lag": None if lag is None else int(lag),
+            "lag": None if lag is None or starting else int(lag),
             "ready": ready,
+            "starting": starting,
             "behind": is_behind,
             "objects": int(_sum(samples, "objects")) or (len(newest.snapshot.objects) if newest else 0),
             "snapshot": newest.snapshot.sequence if newest else 0,

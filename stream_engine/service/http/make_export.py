@@ -35,8 +35,9 @@ def write_page(published: Published, progressive: dict, part: str, format: str, 
     from stream_engine.report.findings.facts import Commands
 
     workers = format == FORMATS_OF_PAGES[1]
+    commands = Commands(state, in_use=True)  # by the run that serves the page
     if part == PAGE:
-        writing.write_body(published, folder, progressive, workers, Commands(state))
+        writing.write_body(published, folder, progressive, workers, commands)
     else:
         writing.write_figures(published, folder, progressive, workers)
 

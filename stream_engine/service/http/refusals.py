@@ -18,7 +18,8 @@ REASONS = {  # why something is refused -> the log line; `Metrics.http_refused` 
     "busy": "a request was refused for a while: too many at once",
     "no_room": "an export was refused: no room for it",
 }
-_QUIET = ("silent", "gave_way")  # everyday things: browsers leave connections open
+_EVERYDAY = ("silent",)  # browsers leave connections open, and close them late: counted, and logged at level debug
+_QUIET = ("gave_way",)
 
 
 class Refusals:
@@ -33,5 +34,6 @@ class Refusals:
         """Something was refused for one of `REASONS`."""
         self._count.labels(reason).inc()
         if times := self._limit.due(reason):
-            say = self._log.info if reason in _QUIET else self._log.warning
+            log = self._log
+            say = log.debug if reason in _EVERYDAY else log.info if reason in _QUIET else log.warning
             say(REASONS[reason], times=times, **details)

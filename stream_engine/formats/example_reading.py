@@ -1,0 +1,67 @@
+"""A reading as an example to change, for records that none explains: columns in the roles that their names suggest."""
+
+from collections.abc import Sequence
+
+from stream_engine.formats.answers import code_columns, is_answer, is_fraction, shown_in
+from stream_engine.formats.completion import participant
+from stream_engine.formats.event_fields import place_of
+from stream_engine.formats.long_tables import melted
+from stream_engine.formats.reading import Reading
+from stream_engine.formats.record_columns import Column, Records
+from stream_engine.formats.vocabulary import ANCHOR, OTHER, PARTICIPANTS
+
+MIN_NUMBERED = 4  # numbered columns of each question that make a table a wide one: an anchor, two choices, an answer
+
+
+def example_reading(records: Records) -> Reading | None:
+    """What may be right of these records, or None where too few columns could have a role. Nobody knows that it is:
+    it is for a person who does.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> rows = {"id": ["p", "p"], "word": ["cat", "dog"], "A": ["dog", "owl"], "B": ["owl", "cat"], "key": ["x", "m"]}
+    >>> found = example_reading(records_of(rows))
+    >>> found.type, found.codes, found.columns["worker"]
+    ('pick', {'chosen': {'m': 'A', 'x': 'B'}}, ('id',))
+    """
+    for table in melted(records):
+        numbered = [column for column in table.columns.values() if "{n}" in column.name]
+        if len(numbered) >= MIN_NUMBERED:
+            return _with_participant(_of_columns(table, numbered), participant(table, True))
+    return _with_participant(_of_columns(records, list(records.columns.values())), participant(records, False))
+
+
+def _with_participant(reading: Reading | None, who: Column | None) -> Reading | None:
+    if reading is None or who is None or who.name in sum(reading.columns.values(), ()):
+        return reading
+    return reading._replace(columns={**reading.columns, "worker": (who.name,)})
+
+
+def _of_columns(records: Records, columns: Sequence[Column]) -> Reading | None:
+    usable = [column for column in columns if column.distinct and not set(column.name) & set(",|=")]
+    objects = [column for column in usable if not _is_about_the_trial(column)]
+    groups = [group for group in shown_in(objects) if len(group) == 2]
+    answers = [column for column in usable if is_answer(column) and not ANCHOR & set(column.words)]
+    shown = groups[0] if groups else []
+    if shown and not [column for column in answers if column not in shown]:
+        answers = code_columns(records, shown)
+    answer = next((column for column in answers if column not in shown), None)
+    others = [column for column in objects if column is not answer and column not in shown]
+    anchors = sorted(others, key=lambda column: not ANCHOR & set(column.words))
+    if not anchors or answer is None or len(shown or anchors[1:]) < 2:
+        return None
+    shown = shown or anchors[1:3]
+    names = tuple(column.name for column in shown)
+    fields = {"anchor": (anchors[0].name,), "shown": names, "chosen": (answer.name,)}
+    values = sorted(answer.distinct)
+    if answer.distinct <= {text for column in shown for text in column.distinct}:
+        return Reading("pick", fields)
+    if all(place_of(text, names, 1) in (0, 1) for text in values):
+        return Reading("pick", fields, answers_by="position")
+    codes = dict(zip(values, names)) if len(values) == len(names) else {}
+    return Reading("pick", fields, codes={"chosen": codes}) if codes else None
+
+
+def _is_about_the_trial(column: Column) -> bool:
+    """Whether a column says who answered, when, or how fast, instead of what was compared."""
+    called = "".join(column.words) in PARTICIPANTS or bool(OTHER & set(column.words))
+    return called or any(map(is_fraction, column.distinct))
