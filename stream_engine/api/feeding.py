@@ -7,7 +7,7 @@ blocks in the same order.
 """
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
@@ -183,13 +183,13 @@ def _of_numpy(value: Any) -> Any:
 _ENCODE = msgspec.json.Encoder(enc_hook=_of_numpy).encode
 
 
-def check_refused(engine: Learning, refused: Iterable[RejectedRow], on_refused: str) -> None:
+def check_refused(engine: Learning, refused: Sequence[RejectedRow], on_refused: str) -> None:
     """Say what was excluded: a warning, or an error where it is more than half of all, or any was to be one. Raises
     `BadFrame`."""
-    left_out = sum(engine.counters["rejected"].values())
-    if not left_out:
+    if not refused:  # labels, after answers of which some were rejected
         return
-    total, first = engine.counters["events"] + left_out, next(iter(refused))
+    left_out = sum(engine.counters["rejected"].values())
+    total, first = engine.counters["events"] + left_out, refused[0]
     fact = f"{left_out:,} of {total:,} events were rejected; the first, {first.where}: {first.message}"
     if on_refused == "raise" or left_out > MAX_REFUSED * total:
         raise BadFrame(fact)
