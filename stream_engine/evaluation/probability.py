@@ -347,7 +347,10 @@ def too_many(snapshot: Snapshot) -> str | None:
 def of_counts(snapshot: Snapshot, seed: int) -> dict[str, HeldOut]:
     """By name; empty where there are too many (`too_many`), or too few to hold any out. The last snapshot that was
     asked about is remembered."""
-    key = (snapshot.digest, seed, snapshot.counters["comparisons"])  # of one digest with and without participants
+    named = snapshot.section("worker_votes").get(
+        "utf8", np.empty(0, np.uint8)
+    )  # of one digest without some participants
+    key = (snapshot.digest, seed, snapshot.counters["comparisons"], named.tobytes())
     found = _remembered.get(key)
     if found is None or not snapshot.digest:  # one that was never published has no name to remember it by
         found = {} if too_many(snapshot) else _of_counts(snapshot, seed)
@@ -356,7 +359,7 @@ def of_counts(snapshot: Snapshot, seed: int) -> dict[str, HeldOut]:
     return found
 
 
-_remembered: dict[tuple[str, int, int], dict[str, HeldOut]] = {}
+_remembered: dict[tuple[str, int, int, bytes], dict[str, HeldOut]] = {}
 
 
 def _of_counts(snapshot: Snapshot, seed: int) -> dict[str, HeldOut]:

@@ -5,13 +5,16 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from stream_engine.commands.refit import note_counts
 from stream_engine.evaluation import predictor
 from stream_engine.evaluation.counts_without import without
 from stream_engine.evaluation.probability import CountModels, of_counts, similarity_of
 from stream_engine.evaluation.similarities import matrix
-from stream_engine.exports.models import table
+from stream_engine.exports.models import COUNTS_TOLD, table
 from stream_engine.refits import embedding
+from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
+from stream_engine.state.store import Store
 from tests.support.learned import snapshot_of
 
 N = 9
@@ -101,3 +104,24 @@ def test_the_table_has_them_on_the_judgements_that_refits_report_on():
     assert rows["adds3"]["accuracy"] == counts.judgement.accuracy > 0.6
     assert rows["embedding"]["ceiling"] == rows["adds3"]["ceiling"] and rows["adds3"]["seconds"] is None
     assert next(iter(rows)) == "embedding" and rows["chance"]["accuracy"] == 0.5
+
+
+def test_counts_without_one_participant_are_not_those_without_another(tmp_path):
+    """Two participants with as many answers, of whom one says the opposite of all others."""
+    lines = [line for line in lines_of(quadruplets=0.0) if line["worker"] in ("w0", "w1", "w2", "w3", "w4")]
+    for line in lines:
+        if line["worker"] == "w0":
+            line["near"], line["far"] = line["far"], line["near"]
+    store = Store(tmp_path)
+    store.publish(snapshot_of(lines))
+    some = Artifact("embedding", "", store.published().snapshot.sequence, {}, 0, {}, {"held_out": "judgements"})
+
+    def accuracies(excluded):
+        store.exclude([excluded], {"w0", "w1"} - {excluded})
+        published = store.published()._replace(artifacts={"embedding": some})
+        note_counts(store, published.snapshot, 0)
+        told = [table(published, noted) for noted in (store.noted(COUNTS_TOLD), {})]
+        assert told[0] == told[1]
+        return {row["model"]: row["accuracy"] for row in told[0]}
+
+    assert accuracies("w0")["adds3"] > accuracies("w1")["adds3"] + 0.1
