@@ -105,6 +105,8 @@ def refit(
                 "raise --memory-gb, or choose objects (--set objects=5000)",
             )
             counted = _counted(snapshot, params, similarity)
+            if params.objects is not None:
+                counted = similarity_of_snapshot.counted_among(counted, ids)
         except (available_memory.TooLarge, similarity_of_snapshot.NoCounts) as error:
             raise CannotRefit(f"{KIND}: {error}") from error
         W = similarity_of_snapshot.restricted(similarity.W, ids)

@@ -282,6 +282,9 @@ def _task(snapshot: Snapshot, params: Params, seed: int) -> Task:
             f"{KIND}: got k={params.k}, but only {len(ids)} of {len(snapshot.objects)} objects have comparisons that "
             "do not cancel; lower k or read more comparisons"
         )
+    additive = similarity_of_snapshot.recipe(params.similarity).additive
+    if params.objects is not None and additive == params.similarity:
+        similarity = similarity_of_snapshot.counted_among(similarity, ids)
     return Task(snapshot, params, seed, similarity, ids)
 
 
@@ -305,6 +308,7 @@ def _solved(task: Task, starts: dict[int, State], progress: Progress) -> Answer:
     base = task.similarity
     if additive != params.similarity:
         base = similarity_of_snapshot.similarity(task.snapshot, additive)
+        base = base if params.objects is None else similarity_of_snapshot.counted_among(base, task.ids)
     choice = spur(
         task.restricted(base.W),
         base.comparisons,
