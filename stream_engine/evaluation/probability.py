@@ -272,7 +272,7 @@ class CountModels:
 
     def evaluated(self, names: Sequence[str]) -> dict[str, HeldOut]:
         """The figures of each model that knows something, all of comparisons of three objects or all of four."""
-        responses = self.every._replace(answers=_of_kind(self.every.answers, names[0]))
+        responses = self.every.about(_of_kind(self.every.answers, names[0]))
 
         def predict(calibrations: dict[str, Calibration | None], out: np.ndarray) -> dict[str, np.ndarray]:
             held, told = self.every.answers.of_responses(out), {}

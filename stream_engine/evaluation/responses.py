@@ -86,6 +86,10 @@ class Responses(NamedTuple):
     votes: tuple[np.ndarray, np.ndarray] | None = None  # answers each way to every question, where nobody is ever named
     together: np.ndarray | None = None  # (U,) bool: sampled with all that said the same, not with who said otherwise
 
+    def about(self, answers: Answers) -> "Responses":
+        """The same responses with some of the answers alone; `votes` are of all."""
+        return self._replace(answers=answers, votes=self.votes if len(answers.rows) == len(self.answers.rows) else None)
+
 
 def responses_of(snapshot: Snapshot, seed: int) -> Responses:
     """The responses that a snapshot keeps, or else its counted comparisons. O(m log m).
