@@ -319,12 +319,9 @@ def _solved(task: Task, starts: dict[int, State], progress: Progress) -> Answer:
         progress=progress,
     )
     at_lam = {} if choice.at_lam is None else {0: choice.at_lam}
-    if base is task.similarity:
-        solution = choice.solution
-        if choice.nothing_seen:
-            solution = solution._replace(certified=False, certified_by="")  # no program was solved
-    else:
-        solution = solve_sdp(W, k=choice.k, start=starts.get(choice.k))
+    solution = choice.solution if base is task.similarity else solve_sdp(W, k=choice.k, start=starts.get(choice.k))
+    if choice.nothing_seen:
+        solution = solution._replace(certified=False, certified_by="")  # no program was solved
     return Answer(solution, choice.k, choice.lam, choice, "spur", _states(at_lam | {choice.k: solution}))
 
 
