@@ -147,8 +147,9 @@ def _by_map(published: Published, names: tuple[str, ...] | list[str]) -> np.ndar
     known = unpack_names(artifact.arrays["utf8"], artifact.arrays["offsets"])
     of = dict(zip(known, np.asarray(artifact.arrays["worker_predicted"], float)))
     found = np.array([of.get(name, np.zeros(6)) for name in names])
-    named = np.array([bool(name) for name in names], bool)
-    return found if (found[named, 0] > 0).all() else None
+    answered = np.asarray(published.snapshot.section("worker_votes")["events"]) >= LEAST
+    enough = answered & np.array([bool(name) for name in names], bool)
+    return found if (found[enough, 0] > 0).all() else None
 
 
 def _against_map(
