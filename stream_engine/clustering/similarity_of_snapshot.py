@@ -299,8 +299,8 @@ def counted_among(similarity: SimilarityInput, ids: np.ndarray) -> SimilarityInp
     >>> counted_among(one, np.array([0, 1])).comparisons
     4
     """
-    votes = float(abs(similarity.W).sum())
-    share = float(abs(restricted(similarity.W, ids)).sum()) / votes if votes else 0.0
+    votes = float(_sizes(similarity.W).sum())
+    share = float(_sizes(restricted(similarity.W, ids)).sum()) / votes if votes else 0.0
     return similarity._replace(comparisons=round(share * similarity.comparisons))
 
 
