@@ -1,7 +1,7 @@
 """Warnings about the data that were read: rejected events, suspicious names, sets of objects without a connection."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from stream_engine.api.feeding import RejectedRow
 from stream_engine.api.frames import BadFrame
@@ -11,12 +11,12 @@ from stream_engine.data.suspicious_names import suspicious_names
 MAX_REJECTED_SHARE = 0.5  # share of rejected events above which reading fails, as in a run
 
 
-def check_refused(engine: StudyEngine, rejected_rows: Iterable[RejectedRow], on_refused: str) -> None:
+def check_refused(engine: StudyEngine, rejected_rows: Sequence[RejectedRow], on_refused: str) -> None:
     """Warn of rejected events. Raises `BadFrame` if they are more than half of all, or if `on_refused` is "raise"."""
-    n_rejected = sum(engine.counters["rejected"].values())
-    if not n_rejected:
+    if not rejected_rows:  # labels, after answers of which some were rejected
         return
-    total, first = engine.counters["events"] + n_rejected, next(iter(rejected_rows))
+    n_rejected = sum(engine.counters["rejected"].values())
+    total, first = engine.counters["events"] + n_rejected, rejected_rows[0]
     message = f"{n_rejected:,} of {total:,} events were rejected; the first, {first.where}: {first.message}"
     if on_refused == "raise" or n_rejected > MAX_REJECTED_SHARE * total:
         raise BadFrame(message)

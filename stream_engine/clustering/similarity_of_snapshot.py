@@ -202,6 +202,18 @@ def _sizes(W) -> np.ndarray:
     return sums
 
 
+def counted_among(similarity: SimilarityInput, ids: np.ndarray) -> SimilarityInput:
+    """An AddS with the number of comparisons that it has about these objects: their share of its votes. O(nnz).
+
+    >>> one = SimilarityInput(np.array([[0, 2, -1], [2, 0, 1], [-1, 1, 0.0]]), 8)
+    >>> counted_among(one, np.array([0, 1])).comparisons
+    4
+    """
+    votes = float(_sizes(similarity.W).sum())
+    share = float(_sizes(restrict(similarity.W, ids)).sum()) / votes if votes else 0.0
+    return similarity._replace(comparisons=round(share * similarity.comparisons))
+
+
 def restrict(W, ids: np.ndarray):
     """W restricted to these objects, in this order."""
     if isinstance(W, KernelFactor):

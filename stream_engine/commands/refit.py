@@ -182,9 +182,9 @@ def note_counts(store: Store, snapshot: Snapshot, seed: int) -> None:
     from stream_engine.exports.models import COUNTS_TOLD, counts_told
 
     noted = store.noted(COUNTS_TOLD)
-    wanted = snapshot.digest, snapshot.counters["comparisons"], seed
-    if tuple(noted.get(key) for key in ("digest", "comparisons", "seed")) != wanted:
-        store.note(COUNTS_TOLD, counts_told(snapshot, seed))
+    wanted = snapshot.digest, snapshot.counters["comparisons"], seed, list(store.excluded())
+    if tuple(noted.get(key) for key in ("digest", "comparisons", "seed", "excluded")) != wanted:
+        store.note(COUNTS_TOLD, counts_told(snapshot, seed) | {"excluded": wanted[-1]})
 
 
 def _end_with_the_reader() -> None:

@@ -71,7 +71,7 @@ class CountModels:
     def evaluate(self, names: Sequence[str]) -> dict[str, HeldOut]:
         """The figures of each model, all of them of triplets or all of comparisons of four objects; empty if the counts
         predict nothing."""
-        responses = self.responses._replace(answers=_of_kind(self.responses.answers, names[0]))
+        responses = self.responses.about(_of_kind(self.responses.answers, names[0]))
 
         def predict(calibrations: dict[str, Calibration | None], out: np.ndarray) -> dict[str, np.ndarray]:
             held_out, log_odds = self.responses.answers.of_responses(out), {}
@@ -148,14 +148,15 @@ def too_large(snapshot: Snapshot) -> str | None:
     return None
 
 
-_last_figures: dict[tuple[str, int, int], dict[str, HeldOut]] = {}
+_last_figures: dict[tuple[str, int, int, bytes], dict[str, HeldOut]] = {}
 
 
 def count_figures(snapshot: Snapshot, seed: int) -> dict[str, HeldOut]:
     """Figures of models that are nothing but counts, by name: `TRIPLET_MODELS`, a coin ("chance"), and "adds4" of
     comparisons of four objects. Empty if there are too many questions (`too_large`), or too few to hold any out. Those
     of the last snapshot are cached. Two CPU-seconds for a million answers about 3,000 objects."""
-    key = (snapshot.digest, seed, snapshot.counters["comparisons"])  # of one digest with and without participants
+    names = snapshot.section("worker_votes").get("utf8", np.empty(0, np.uint8))  # fewer where some are excluded
+    key = (snapshot.digest, seed, snapshot.counters["comparisons"], names.tobytes())
     figures = _last_figures.get(key)
     if figures is None or not snapshot.digest:  # one that was never published has no name to cache it by
         figures = {} if too_large(snapshot) else _computed_figures(snapshot, seed)

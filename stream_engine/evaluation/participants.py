@@ -163,8 +163,9 @@ def _by_map(published: Published, names: tuple[str, ...] | list[str]) -> np.ndar
     map_names = unpack_names(artifact.arrays["utf8"], artifact.arrays["offsets"])
     sums_of = dict(zip(map_names, np.asarray(artifact.arrays["worker_predicted"], float)))
     sums = np.array([sums_of.get(name, np.zeros(6)) for name in names])
-    named = np.array([bool(name) for name in names], bool)
-    return sums if (sums[named, 0] > 0).all() else None
+    answered = np.asarray(published.snapshot.section("worker_votes")["events"]) >= MIN_ANSWERS
+    enough = answered & np.array([bool(name) for name in names], bool)
+    return sums if (sums[enough, 0] > 0).all() else None
 
 
 def _against_map(

@@ -38,6 +38,10 @@ class Responses(NamedTuple):
     # question that differ, so it does not tell how far participants agree; None: there is none
     together: np.ndarray | None = None
 
+    def about(self, answers: Answers) -> "Responses":
+        """The same responses with some of the answers alone; `votes` are of all."""
+        return self._replace(answers=answers, votes=self.votes if len(answers.rows) == len(self.answers.rows) else None)
+
 
 def responses_of(snapshot: Snapshot, seed: int) -> Responses:
     """The responses that a snapshot keeps, or else its counted comparisons. O(m log m).

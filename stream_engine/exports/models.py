@@ -94,7 +94,8 @@ def _by_counts(published: Published, noted: Mapping[str, Any]) -> Mapping[str, A
 def fits(published: Published, noted: Mapping[str, Any]) -> bool:
     """Whether what was noted is about the answers that the artifacts report on."""
     comparisons = published.snapshot.counters["comparisons"]
-    if noted.get("comparisons", comparisons) != comparisons:
+    excluded = list(published.excluded)  # others may have given as many answers
+    if noted.get("comparisons", comparisons) != comparisons or noted.get("excluded", excluded) != excluded:
         return False
     of = {artifact.sequence for artifact in published.artifacts.values() if "held_out" in artifact.report}
     return noted.get("snapshot") in of and noted.get("seed") == _seed(published)

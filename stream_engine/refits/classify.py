@@ -24,9 +24,10 @@ from stream_engine.boosting.nested import Model, Selection
 from stream_engine.boosting.votes import shares
 from stream_engine.clustering import similarity_of_snapshot
 from stream_engine.clustering.kernel_factors import KernelFactor
+from stream_engine.counts.adds_similarity import adds3
 from stream_engine.counts.spectral import dense
 from stream_engine.data import available_memory
-from stream_engine.data.triplet_columns import Columns
+from stream_engine.data.triplet_columns import Columns, net_vote, pair_of_entry
 from stream_engine.embedding.of_snapshot import points
 from stream_engine.evaluation import hash_split, subset, weighted_counts
 from stream_engine.evaluation.coordinates import squared_distances
@@ -122,7 +123,7 @@ def refit(
         If no object of the comparisons has a label, or if memory does not suffice.
     """
     try:
-        restricted = subset.restrict(snapshot, params.objects)
+        restricted = _restrict(snapshot, params.objects)
     except subset.UnknownObjects as error:
         raise CannotRefit(f"{KIND}: {error}; expected names of the snapshot, next: see `export objects`") from None
     sets, classes = label_sets.parse(restricted.snapshot.objects, snapshot.labels, multi_label=False)
@@ -151,6 +152,18 @@ def refit(
     arrays = _arrays(scores, selection, label, ids, len(classes), restricted.ids, len(snapshot.objects))
     report = _report(selection, classes, label, ids, exclusions) | {"abstained": float(scores.abstained.mean())}
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
+
+
+def _restrict(snapshot: Snapshot, objects: int | tuple[str, ...] | None) -> subset.Subset:
+    """The snapshot restricted to these objects, with the AddS-3 of what is left if it keeps that."""
+    restricted = subset.restrict(snapshot, objects)
+    if objects is None or not snapshot.section("adds3"):
+        return restricted
+    columns = triplet_columns(restricted.snapshot)
+    pair, net = pair_of_entry(columns), net_vote(columns.n_lo, columns.n_hi)
+    adds = adds3(columns.anchor, columns.lo[pair], columns.hi[pair], net, len(restricted.ids))
+    arrays = {f"adds3/{name}": array for name, array in zip("ijw", adds)}
+    return restricted._replace(snapshot=restricted.snapshot._replace(arrays={**restricted.snapshot.arrays, **arrays}))
 
 
 BOOSTING = "triplet_boost"  # name of the model

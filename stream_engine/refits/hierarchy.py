@@ -104,6 +104,8 @@ def refit(
                 "raise --memory-gb, or choose objects (--set objects=5000)",
             )
             additive_input = _additive_similarity(snapshot, params, similarity)
+            if params.objects is not None:
+                additive_input = similarity_of_snapshot.counted_among(additive_input, ids)
         except (available_memory.TooLarge, similarity_of_snapshot.NoCounts) as error:
             raise CannotRefit(f"{KIND}: {error}") from error
         W = similarity_of_snapshot.restrict(similarity.W, ids)

@@ -225,7 +225,7 @@ class KernelEvaluation:
         answers = responses.answers
         if task.params.objects is not None:
             answers = answers.among(task.subset.ids)
-        self._responses = responses._replace(answers=answers if quadruplets else answers.triplets())
+        self._responses = responses.about(answers if quadruplets else answers.triplets())
         self._restricted, self._plan = task.restricted, cross_fit.plan(self._responses, choose, evaluate)
 
     def split(self, part: np.ndarray | None = None) -> TrainingSplit | None:

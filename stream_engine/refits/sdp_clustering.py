@@ -287,6 +287,9 @@ def _task(snapshot: Snapshot, params: Params, seed: int) -> Task:
             f"{KIND}: got k={params.k}, but only {len(ids)} of {len(snapshot.objects)} objects have comparisons that "
             "do not cancel; lower k or read more comparisons"
         )
+    additive = similarity_of_snapshot.recipe(params.similarity).additive
+    if params.objects is not None and additive == params.similarity:
+        similarity = similarity_of_snapshot.counted_among(similarity, ids)
     return Task(snapshot, params, seed, similarity, ids)
 
 
@@ -310,6 +313,7 @@ def _solved(task: Task, starts: dict[int, State], progress: Progress) -> Answer:
     base = task.similarity
     if additive != params.similarity:
         base = similarity_of_snapshot.similarity(task.snapshot, additive)
+        base = base if params.objects is None else similarity_of_snapshot.counted_among(base, task.ids)
     choice = spur(
         task.restricted(base.W),
         base.comparisons,
@@ -320,12 +324,9 @@ def _solved(task: Task, starts: dict[int, State], progress: Progress) -> Answer:
         progress=progress,
     )
     at_lam = {} if choice.at_lam is None else {0: choice.at_lam}
-    if base is task.similarity:
-        solution = choice.solution
-        if choice.nothing_seen:
-            solution = solution._replace(certified=False, certified_by="")  # no program was solved
-    else:
-        solution = solve_sdp(W, k=choice.k, start=starts.get(choice.k))
+    solution = choice.solution if base is task.similarity else solve_sdp(W, k=choice.k, start=starts.get(choice.k))
+    if choice.nothing_seen:
+        solution = solution._replace(certified=False, certified_by="")  # no program was solved
     return Answer(solution, choice.k, choice.lam, choice, "spur", _states(at_lam | {choice.k: solution}))
 
 

@@ -126,6 +126,9 @@ def refit(
         if not isinstance(W, KernelFactor):
             order = canonical_order(W)
             ids, W = ids[order], similarity_of_snapshot.restrict(W, order)
+        additive = similarity_of_snapshot.recipe(params.similarity).additive
+        if params.objects is not None and additive == params.similarity:
+            similarity = similarity_of_snapshot.counted_among(similarity, ids)
         if len(ids):
             clusters = _clusters(snapshot, params, similarity, ids)
             labels[ids], objective = _clustered(W, clusters.k, seed, params.refine, progress)
@@ -186,6 +189,7 @@ def _clusters(snapshot: Snapshot, params: Params, similarity: SimilarityInput, i
     additive, base, n = similarity_of_snapshot.recipe(params.similarity).additive, similarity, len(ids)
     if additive != params.similarity:
         base = similarity_of_snapshot.similarity(snapshot, additive)
+        base = base if params.objects is None else similarity_of_snapshot.counted_among(base, ids)
     edge = float(LAMBDA_FACTOR * np.sqrt(base.comparisons * np.log(max(n, 2)) / n))
     if n < 2:
         return Clusters(1, edge, np.empty(0))

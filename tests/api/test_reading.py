@@ -166,6 +166,15 @@ def test_labels():
         se.read(rows, labels=pl.DataFrame({"object": ["a"]}))
 
 
+def test_labels_after_answers_of_which_some_were_rejected(tmp_path):
+    frame = pd.DataFrame({"object": ["a"], "label": ["fruit"]})
+    frame.to_csv(tmp_path / "labels.csv", index=False)
+    answers = [dict(zip(("anchor", "near", "far"), names)) for names in ("abc", "acb", "aab")]
+    for labels in (frame, str(tmp_path / "labels.csv")):
+        with pytest.warns(UserWarning, match="1 of 3 events were rejected"):
+            assert dict(se.read(answers, labels=labels).snapshot.labels) == {"a": "fruit"}
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_a_file_is_read_as_a_run_reads_it(suffix, tmp_path):
     path, columns = tmp_path / f"answers{suffix}", triplets()

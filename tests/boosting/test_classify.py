@@ -11,6 +11,7 @@ from stream_engine.boosting import nearest_neighbours, nested, probabilities, ve
 from stream_engine.boosting.nested import Model
 from stream_engine.counts import kernels
 from stream_engine.data import available_memory
+from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.refits import CannotRefit, classify
 from stream_engine.state.snapshot import triplet_columns
 from tests.support.facts import stating
@@ -156,6 +157,23 @@ def test_planted_classes_are_found_and_probabilities_mean_something():
     assert len(names) == 11 and [row["model"] for row in report["models"] if row["best"]] == [report["model"]]
     assert {"nearest neighbours, k1", "support vectors, embedding", "triplet_boost"} <= set(names)
     assert all(row["accuracy"] > 0.6 for row in report["models"])
+
+
+def test_adds_of_chosen_objects_is_that_of_the_comparisons_among_them():
+    snapshot, _ = world(20, 2000)
+    names = tuple(snapshot.objects)[:14]
+    params = classify.Params(similarities=("adds3",), neighbours=(3,), penalties=(), rounds=0, objects=names)
+    made = classify.refit(snapshot, params, 0)
+    assert [row["model"] for row in made.report["models"]] == ["nearest neighbours, adds3"]
+    assert not made.report["without"]
+    columns = triplet_columns(snapshot)
+    triplets, times = net_triplets(columns)
+    inside = (triplets < 14).all(axis=1)
+    alone = snapshot_of(np.repeat(triplets[inside], times[inside].astype(int), axis=0))
+    place = [alone.objects.index(f"o{i}") for i in range(14)]
+    expected = classify.view(alone, "adds3", np.array(place), 0).near[place]
+    chosen = classify._restrict(snapshot, names).snapshot
+    np.testing.assert_array_equal(classify.view(chosen, "adds3", np.arange(14), 0).near, expected)
 
 
 def test_a_label_in_doubt_shows():

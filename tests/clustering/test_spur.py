@@ -77,6 +77,14 @@ def test_answers_at_random_show_no_clusters_and_nothing_is_solved(n, count):
         assert not choice.nothing_seen or (choice.iterations == 0 and choice.at_lam is None)
 
 
+@pytest.mark.parametrize("similarity", ["adds3", "k1"])
+def test_where_nothing_was_solved_nothing_is_certified(similarity):
+    reports = (refit(snapshot_of(noise(30, 600, seed)), Params(similarity=similarity), 0).report for seed in range(5))
+    report = next(each for each in reports if each["k"] == 1)
+    assert "there is no certificate" in report["note"]
+    assert not report["certified"] and not report["certified_by"] and report["solved"] == "no program was solved"
+
+
 def test_the_edge_is_that_of_random_signs_by_full_decompositions():
     W = adds3(noise(60, 300, 0), 60)
     P = np.eye(60) - 1 / 60

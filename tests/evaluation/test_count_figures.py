@@ -5,13 +5,16 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from stream_engine.commands.refit import note_counts
 from stream_engine.evaluation import predictor
 from stream_engine.evaluation.count_models import CountModels, count_figures, similarity_of
 from stream_engine.evaluation.counts_without import without
 from stream_engine.evaluation.similarities import dense_adds
-from stream_engine.exports.models import table
-from stream_engine.refits import embedding
+from stream_engine.exports.models import COUNTS_TOLD, table
+from stream_engine.refits import embedding, kernel_learning, kernel_refits
+from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
+from stream_engine.state.store import Store
 from tests.support.learned import snapshot_of
 
 N = 9
@@ -101,3 +104,48 @@ def test_the_table_has_them_on_the_judgements_that_refits_report_on():
     assert rows["adds3"]["accuracy"] == counts.judgement.accuracy > 0.6
     assert rows["embedding"]["ceiling"] == rows["adds3"]["ceiling"] and rows["adds3"]["seconds"] is None
     assert next(iter(rows)) == "embedding" and rows["chance"]["accuracy"] == 0.5
+
+
+def test_counts_without_one_participant_are_not_those_without_another(tmp_path):
+    """Two participants with as many answers, of whom one says the opposite of all others."""
+    lines = [line for line in lines_of(quadruplets=0.0) if line["worker"] in ("w0", "w1", "w2", "w3", "w4")]
+    for line in lines:
+        if line["worker"] == "w0":
+            line["near"], line["far"] = line["far"], line["near"]
+    store = Store(tmp_path)
+    store.publish(snapshot_of(lines))
+    some = Artifact("embedding", "", store.published().snapshot.sequence, {}, 0, {}, {"held_out": "judgements"})
+
+    def accuracies(excluded):
+        store.exclude([excluded], {"w0", "w1"} - {excluded})
+        published = store.published()._replace(artifacts={"embedding": some})
+        note_counts(store, published.snapshot, 0)
+        told = [table(published, noted) for noted in (store.noted(COUNTS_TOLD), {})]
+        assert told[0] == told[1]
+        return {row["model"]: row["accuracy"] for row in told[0]}
+
+    assert accuracies("w0")["adds3"] > accuracies("w1")["adds3"] + 0.1
+
+
+def test_the_ceiling_is_that_of_the_answers_that_were_predicted():
+    """Nobody is named. People agree about triplets without the last object, and about nothing else."""
+    rng, lines = np.random.default_rng(0), []
+    for _ in range(1500):
+        i, j, k, l = sorted(rng.permutation(6)[:4].tolist())
+        pairs = [[f"o{i}", f"o{j}"], [f"o{k}", f"o{l}"]][:: int(rng.choice([-1, 1]))]
+        lines.append({"type": "quadruplet", "near": pairs[0], "far": pairs[1]})
+        near, far = (j, k) if k < 5 or rng.random() < 0.5 else (k, j)
+        lines.append({"anchor": f"o{i}", "near": f"o{near}", "far": f"o{far}"})
+    for last in (6, 5):
+        for _ in range(300):
+            i, j, k = sorted(rng.permutation(last)[:3].tolist())
+            near, far = (j, k) if last == 5 or rng.random() < 0.5 else (k, j)
+            lines.append({"anchor": f"o{i}", "near": f"o{near}", "far": f"o{far}"})
+    snapshot = snapshot_of(lines)
+    counts = CountModels(snapshot, 0)
+    four, three = (counts.evaluate((name,))[name].ceiling for name in ("adds4", "adds3"))
+    assert four.answers <= 1500 < three.answers and four.others < 0.6 < three.others - 0.1
+    params = kernel_learning.Params(objects=("o0", "o1", "o2", "o3", "o4"))
+    task = kernel_refits.task("kernel_learning", snapshot, params, 0, None)
+    ceiling = kernel_refits.KernelEvaluation(task, 0.2).report(None, None, np.eye(5))["ceiling"]
+    assert three.others < ceiling["others"] and ceiling["answers"] < three.answers

@@ -18,6 +18,7 @@ from stream_engine.boosting import nested
 from stream_engine.boosting.nested import Model
 from stream_engine.collect.owner import Owner
 from stream_engine.commands import inspect, predict
+from stream_engine.data.packed_names import pack_names
 from stream_engine.embedding import picture
 from stream_engine.embedding.differences import Differences, Fitted
 from stream_engine.embedding.questions import of_rows
@@ -314,6 +315,20 @@ def test_who_fails_half_of_the_catch_trials_is_named_with_how_many(failed, of, f
     (why,) = (each for name, each in zip(found.names, found.reasons) if name == "w1")
     assert ("catch" in str(why)) == flagged
     assert not flagged or re.findall(r"(\d+) of (\d+) catch", str(why)) == [(str(failed), str(of))]
+
+
+def test_who_gave_catch_trials_alone_does_not_hide_what_the_map_says_of_others():
+    trial = {"anchor": "o1", "near": "o2", "far": "o3", "worker": "w9", "catch": True}
+    options = EventOptions(provenance=True, columns={"catch": ("catch",)})
+    snapshot = snapshot_of([*answers(), trial], options=options)._replace(digest="of this snapshot")
+    by_map = np.tile([80.0, 60.0, 40.0, 42.0, 50.0, 90.0], (3, 1))
+    arrays = pack_names(["w0", "w1", "w2"]) | {"worker_predicted": by_map}
+    fit = Artifact("embedding", snapshot.digest, 1, {}, 0, arrays, {}, snapshot.digest)
+    found = check_participants(Published(snapshot, {"embedding": fit}), False)
+    assert dict(zip(found.names, found.accuracy.tolist())) == pytest.approx(
+        {"w0": 0.75, "w1": 0.75, "w2": 0.75, "w9": np.nan}, nan_ok=True
+    )
+    assert dict(zip(found.names, found.reasons))["w9"] == ""
 
 
 def test_what_the_order_loses_with_an_object_is_counted():

@@ -13,11 +13,20 @@ import numpy as np
 import pytest
 
 from stream_engine.boosting import labels
+from stream_engine.counts import adds_similarity
 from stream_engine.data import available_memory
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.evaluation import subset
-from stream_engine.refits import CannotRefit, kernel_learning, partial_order_embedding, triplet_boost
+from stream_engine.refits import (
+    CannotRefit,
+    hierarchy,
+    kernel_learning,
+    partial_order_embedding,
+    sdp_clustering,
+    spectral,
+    triplet_boost,
+)
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot, frozen
 from tests.support.generators import planted_triplets
@@ -81,6 +90,29 @@ def test_evidence_is_the_answers_that_name_an_object(quadruplets):
         assert subset.ids_of(snapshot, wanted, quadruplets).tolist() == expected
     silent = heard([Triplet("o1", "o2", "o4")])
     assert subset.ids_of(silent, 5).tolist() == [1, 2, 4]
+
+
+# --- clusters --------------------------------------------------------------------------------------------------------
+
+
+def test_clusters_of_some_objects_are_those_of_the_comparisons_about_them():
+    """Four groups; all comparisons are ninety times as many as tell of a tenth of the objects, and hide nothing."""
+    rng, group = np.random.default_rng(0), np.arange(200) % 4
+    rows = rng.integers(200, size=(80_000, 3))
+    rows = rows[(rows[:, 0] != rows[:, 1]) & (rows[:, 0] != rows[:, 2]) & (rows[:, 1] != rows[:, 2])]
+    a, b, c = group[rows].T
+    nearer = np.where((a == b) == (a == c), rng.random(len(rows)) < 0.5, a == b)
+    adds = adds_similarity.adds3(*np.where(nearer[:, None], rows, rows[:, [0, 2, 1]]).T, np.ones(len(rows)), 200)
+    held = dict(zip(("adds3__i", "adds3__j", "adds3__w"), adds))
+    snapshot = snapshot_of(rows, 200, **held)._replace(counters={"comparisons": len(rows), "triplets": len(rows)})
+    chosen = tuple(f"o{i}" for i in range(40))
+    inside = (rows[:, :2].max(axis=1) < 40).sum() + (rows[:, ::2].max(axis=1) < 40).sum()
+    found = spectral.refit(snapshot, spectral.Params(objects=chosen), 0)
+    assert found.report["k"] == 4 and found.report["comparisons"] == pytest.approx(inside / 2, rel=0.2)
+    tree = hierarchy.refit(snapshot, hierarchy.Params(objects=chosen), 0)
+    program = sdp_clustering.refit(snapshot, sdp_clustering.Params(objects=chosen), 0)
+    assert tree.report["comparisons"] == program.report["comparisons"] == found.report["comparisons"]
+    assert program.report["k"] == 4
 
 
 # --- boosting --------------------------------------------------------------------------------------------------------
