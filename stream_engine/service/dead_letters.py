@@ -178,11 +178,11 @@ class DeadLetters:
         refused = self._refused[where] = self._refused.get(where, 0) + len(letters)
         events = self._seen[where] = self._seen.get(where, 0) + len(letters) + sum(block.decoded.events.values())
         if events >= ENOUGH and refused > self.max_ratio * events and not self._is_proven(where):
+            message = commonest.message if commonest else self.first
             raise RunFailed(
-                f"{where}: {refused} of {events} events were rejected ({commonest.message if commonest else ''}), more "
-                f"than --max-reject-ratio {self.max_ratio:g}: another format? Nothing after snapshot {last_snapshot} "
-                "is kept; correct --type, --columns, --where, --encoding or --format (stream-engine preview shows what "
-                "is read) and run again"
+                f"{where}: {refused} of {events} events were rejected ({message}), more than --max-reject-ratio "
+                f"{self.max_ratio:g}: another format? Nothing after snapshot {last_snapshot} is kept; correct --type, "
+                "--columns, --where, --encoding or --format (stream-engine preview shows what is read) and run again"
             )
         self._note_share(where, letters, sum(block.decoded.events.values()))
 
@@ -197,14 +197,16 @@ class DeadLetters:
         exceeds = recent.share() > self.max_ratio
         self._metrics.rejected_share.set(max(each.share() for each in self._recent.values()))
         if exceeds and not many_before and self._limit.due(f"share {where}"):
-            reason, n = Counter(letter.reason for letter in letters).most_common(1)[0]
+            details: dict[str, object] = {}
+            if letters:  # a block without any can be the one that completes the first `ENOUGH` events
+                reason, n = Counter(letter.reason for letter in letters).most_common(1)[0]
+                message = next(letter.message for letter in letters if letter.reason == reason)
+                details = {"reason": reason, "n": n, "message": message}
             self._log.error(
                 "most of the newest events are rejected; they are dead letters, and the run continues",
                 input=where,
                 share=round(recent.share(), 3),
-                reason=reason,
-                n=n,
-                message=next(letter.message for letter in letters if letter.reason == reason),
+                **details,
                 next="stream-engine dead-letters list",
             )
         elif many_before and not exceeds:

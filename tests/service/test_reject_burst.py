@@ -2,6 +2,7 @@
 
 import pytest
 
+from stream_engine.service.context import RunFailed
 from stream_engine.service.dead_letters import ENOUGH, DeadLetters
 from tests.support.process import engine, jsonl, one_line, summary
 from tests.support.run_pieces import BusyFile, World, block_of
@@ -75,3 +76,19 @@ def test_a_run_goes_on_once_a_snapshot_has_counted_its_input_and_says_when_it_is
     assert burst["reason"] == "missing_field" and burst["share"] > 0.5
     letters.keep(right, 1)
     assert share(world) < 0.5 and len(world.said("share")) == 2
+
+
+def test_a_block_without_rejected_events_can_be_the_one_that_makes_the_share_known():
+    """Of the first 100 events most are rejected, but none of the block that completes them."""
+    for proven in (True, False):
+        world = World(BusyFile(0))
+        right, wrong = block_of([line.encode() for line in RIGHT] * 20), block_of([b"{}"] * (ENOUGH - 39))
+        if proven:
+            world.dead_letters._proven.add("file")
+        world.dead_letters.keep(wrong, 1)
+        if proven:
+            world.dead_letters.keep(right, 1)
+            assert share(world) > 0.5 and len(world.said("share")) == 1
+        else:
+            with pytest.raises(RunFailed, match="missing required field|anchor"):
+                world.dead_letters.keep(right, 1)
