@@ -267,8 +267,8 @@ class DeadLetters:
     def published(self, remembered: Mapping[str, Any]) -> None:
         """Remove what a snapshot counts as removed, now that it is durable, and trust the inputs that it has counted.
         Never fails."""
-        right = (where for where, n in self._seen.items() if n >= ENOUGH and self._refused[where] <= self.max_ratio * n)
-        self._proven.update(right)
+        seen = list(self._seen.items())  # at once: the main thread adds inputs meanwhile
+        self._proven.update(where for where, n in seen if n >= ENOUGH and self._refused[where] <= self.max_ratio * n)
         try:
             remove_segments(self._file, remembered)
         except OSError as error:  # tried again after the next one

@@ -2,6 +2,7 @@
 
 import pytest
 
+from connectors.files.dead_letters import DeadLetterFile
 from stream_engine.service.context import RunFailed
 from stream_engine.service.dead_letters import ENOUGH, DeadLetters
 from tests.support.process import engine, jsonl, one_line, summary
@@ -92,3 +93,17 @@ def test_a_block_without_rejected_events_can_be_the_one_that_makes_the_share_kno
         else:
             with pytest.raises(RunFailed, match="missing required field|anchor"):
                 world.dead_letters.keep(right, 1)
+
+
+def test_inputs_may_come_while_a_snapshot_is_published(tmp_path):
+    """The thread that publishes looks at all inputs, while the main thread adds new ones."""
+
+    class Growing(dict):
+        def __getitem__(self, where):
+            letters._seen[f"{where}'"] = ENOUGH  # as the main thread may between any two steps
+            return super().__getitem__(where)
+
+    letters: DeadLetters = World(DeadLetterFile(tmp_path)).dead_letters
+    letters._seen, letters._refused = {"a": ENOUGH, "b": ENOUGH}, Growing(a=0, b=0)
+    letters.published({})
+    assert letters._proven == {"a", "b"}
