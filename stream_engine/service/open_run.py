@@ -110,7 +110,6 @@ def open_run(
     learning = open_learning(settings, directory, engine, monitor, in_flight, health, context, stack)
     reading = open_reading(settings, engine.positions, in_flight, health, stack)
     publishing = open_publishing(settings, store, published, learning, reading.sources, health, context, stack)
-    learning.start(settings)
     metrics.expect(partition_numbers(settings, engine.positions), settings.refits.wanted)
     memory = publishing.memory
     served = HttpContext(

@@ -90,7 +90,9 @@ def _counted(n: int, what: str) -> str:
 
 
 def _sources(run: OpenRun) -> list[str]:
-    return [os.path.basename(address) or uri for uri in run.settings.source for _, address in [split_uri(uri)]]
+    """What was read, by name: the sources, and the file of labels."""
+    uris = [*run.settings.source, *filter(None, [run.settings.input.labels])]
+    return [os.path.basename(address) or uri for uri in uris for _, address in [split_uri(uri)]]
 
 
 def _of(sources: list[str], word: str = "of") -> str:

@@ -195,6 +195,19 @@ def test_labels_for_unknown_objects_wait(tmp_path):
     assert summary(tmp_path / "s") == found, again.stderr
 
 
+def test_what_was_read_of_labels_and_rejected_is_told(tmp_path):
+    events, labels = jsonl(tmp_path / "e.jsonl", MORE), tmp_path / "labels.csv"
+    engine("run", events, "--state", tmp_path / "s", "--no-refits")
+    labels.write_text("object,label\na,x\n,y\nb,z\n")
+    with_labels = ("run", events, "--state", tmp_path / "s", "--labels", labels, "--no-refits")
+    said = engine(*with_labels).stderr
+    assert "nothing new" not in said
+    assert states(said, "2 events … labels.csv … 1 rejected … empty_name … labels.csv line 3")
+    assert "nothing new in e.jsonl, labels.csv" in engine(*with_labels).stderr
+    alone = engine("run", "--labels", labels, "--state", tmp_path / "alone", "--no-refits").stderr
+    assert states(alone, "2 events of labels.csv … 1 rejected")
+
+
 @pytest.mark.parametrize(
     "events",
     [
