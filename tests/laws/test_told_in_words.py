@@ -294,7 +294,7 @@ def often(share: float, answers: int) -> float | None:
 
 READ = {
     "answers read": lambda w: len(w.events), "rejected": lambda w: w.wrong, "filtered": lambda w: 0,
-    "answers without a comparison": lambda w: 0, "comparisons": lambda w: len(w.said),
+    "empty messages": lambda w: 0, "comparisons": lambda w: len(w.said),
     "comparisons of three objects": lambda w: len(w.triplets), "comparisons of four objects": lambda w: len(w.four),
     "distinct questions (anchor and two objects)": lambda w: len(w.questions()),
     "distinct outcomes of these": lambda w: sum(n > 0 for n in w.votes[""].values()),

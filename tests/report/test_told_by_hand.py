@@ -19,7 +19,7 @@ from stream_engine.report.drawings import Axis, Drawing, Points
 from stream_engine.report.findings import agreement
 from stream_engine.report.findings import data as findings_of_data
 from stream_engine.report.findings import models as findings_of_models
-from stream_engine.report.findings.facts import Commands
+from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.inline_svg import svg
 from stream_engine.report.material import material
 from stream_engine.report.sections import alignment, dendrogram, learning, next_questions
@@ -34,6 +34,12 @@ NAMES = [f"o{i}" for i in range(6)]
 
 def compared(n: int = 6) -> list[dict]:
     return [dict(zip(("anchor", "near", "far"), (f"o{(i + step) % n}" for step in (0, 1, 3)))) for i in range(n)]
+
+
+def test_empty_messages_are_no_answers_and_take_none_away():
+    snapshot = snapshot_of(compared())
+    snapshot = snapshot._replace(counters={**snapshot.counters, "empty": 2})  # as of a Kafka topic with tombstones
+    assert Facts(Published(snapshot, {})).answers == 6
 
 
 def differing(own: float, one: float, groups: int = 2) -> list:

@@ -74,7 +74,7 @@ class Facts:
         and the others are known by their comparisons alone."""
         summary = self.summary
         if not summary.get("forgotten"):
-            return int(summary["events"] - summary["empty"] - summary["kinds"].get("label", 0))
+            return int(summary["events"] - summary["kinds"].get("label", 0))
         responses = kept_responses(self.published.snapshot)
         return int(responses.times.sum()) if responses is not None and responses.complete else None
 
