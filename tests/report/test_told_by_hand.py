@@ -22,10 +22,12 @@ from stream_engine.report.findings import models as findings_of_models
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.inline_svg import svg
 from stream_engine.report.material import material
-from stream_engine.report.sections import alignment, dendrogram, learning, next_questions
+from stream_engine.report.sections import alignment, dendrogram, learning, methods, next_questions
 from stream_engine.report.sections.object_map import legend
 from stream_engine.state.artifact import Artifact
+from stream_engine.state.exclusion import without
 from stream_engine.state.published import Published
+from tests.support.facts import states
 from tests.support.learned import snapshot_of
 from tests.support.told import World, events
 
@@ -40,6 +42,17 @@ def test_empty_messages_are_no_answers_and_take_none_away():
     snapshot = snapshot_of(compared())
     snapshot = snapshot._replace(counters={**snapshot.counters, "empty": 2})  # as of a Kafka topic with tombstones
     assert Facts(Published(snapshot, {})).answers == 6
+
+
+def test_answers_of_those_who_are_excluded_are_not_analyzed():
+    """Their events stay in the counters of the snapshot."""
+    by_two = [{**event, "worker": f"w{i % 2}"} for i, event in enumerate(compared(6) + compared(4))]
+    snapshot = without(snapshot_of(by_two), ["w1"])
+    facts = Facts(Published(snapshot, {}, excluded=("w1",)))
+    assert facts.answers == 5 and states(methods.paper(facts), "analyzed 5 triplet answers (5 comparisons) by 1 part")
+    assert states(next(findings_of_data.read(facts)).text, "10 answers … were read … 5 comparisons … remain")
+    bare = Facts(Published(snapshot_of(by_two, ("triplet_counts",)), {}, excluded=("w1",)))  # that keeps no responses
+    assert bare.answers is None
 
 
 def differing(own: float, one: float, groups: int = 2) -> list:
