@@ -13,7 +13,7 @@ from stream_engine.data.packed_names import pack_names
 from stream_engine.evaluation.held_out import Figures
 from stream_engine.evaluation.response_checks import ResponseChecks
 from stream_engine.refits import reliability
-from stream_engine.report import figure_style, object_files
+from stream_engine.report import figure_style, object_files, page
 from stream_engine.report import material as materials
 from stream_engine.report.drawings import Axis, Drawing, Points
 from stream_engine.report.findings import agreement
@@ -53,6 +53,19 @@ def test_answers_of_those_who_are_excluded_are_not_analyzed():
     assert states(next(findings_of_data.read(facts)).text, "10 answers … were read … 5 comparisons … remain")
     bare = Facts(Published(snapshot_of(by_two, ("triplet_counts",)), {}, excluded=("w1",)))  # that keeps no responses
     assert bare.answers is None
+
+
+@pytest.mark.parametrize(
+    "positions, title",
+    [
+        (["votes/0", "votes/1", "votes/2"], "votes"),
+        (["/data/votes.csv", "labels:/data/labels.csv"], "votes.csv"),
+        (["/data/a.csv", "/data/b.csv", "/data/c.csv"], "a.csv and 2 more"),
+        ([], "Comparisons"),
+    ],
+)
+def test_the_title_names_topics_and_files_of_answers(positions, title):
+    assert page.title(SimpleNamespace(summary={"positions": dict.fromkeys(positions, 1)})) == title
 
 
 def differing(own: float, one: float, groups: int = 2) -> list:
