@@ -178,7 +178,7 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
         lambda w: [len(both(w)), sum(a == b for a, b in both(w)), 100 * contradicted(w)],
     ),
     "participants": (
-        {"participants": lambda w: len(w.people), "flagged": lambda w: len(flagged(w))},
+        {"participants": lambda w: len(w.people), "flagged": lambda w: len(flagged(w)) if len(w.people) >= 5 else None},
         lambda w: [len(w.people)],
     ),
     "participants_flagged": (

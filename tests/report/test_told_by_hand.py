@@ -24,6 +24,7 @@ from stream_engine.report.inline_svg import svg
 from stream_engine.report.material import material
 from stream_engine.report.sections import alignment, dendrogram, learning, methods, next_questions
 from stream_engine.report.sections.object_map import legend
+from stream_engine.report.tiles import tiles
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.exclusion import without
 from stream_engine.state.published import Published
@@ -66,6 +67,13 @@ def test_answers_of_those_who_are_excluded_are_not_analyzed():
 )
 def test_the_title_names_topics_and_files_of_answers(positions, title):
     assert page.title(SimpleNamespace(summary={"positions": dict.fromkeys(positions, 1)})) == title
+
+
+@pytest.mark.parametrize("people, note", [(4, "not assessed"), (5, "none flagged")])
+def test_nobody_is_called_unflagged_who_was_not_assessed(people, note):
+    by_all = [{**event, "worker": f"w{i % people}"} for i, event in enumerate(compared(20))]
+    (tile,) = [each for each in tiles(material(Published(snapshot_of(by_all), {}))) if each.head == "Participants"]
+    assert (tile.value, tile.note) == (str(people), note)
 
 
 def differing(own: float, one: float, groups: int = 2) -> list:
