@@ -60,7 +60,8 @@ def result_line(run: OpenRun, began: CountersBefore, failed: Mapping[str, str], 
         f"{sum(refused.values()):,} rejected{_why(run, +refused)}",
     ]
     if now.filtered > began.filtered:
-        parts.append(f"{now.filtered - began.filtered:,} excluded by --where or as catch trials")
+        how = "by --where, as copies" if run.settings.input.drop_duplicates else "by --where"
+        parts.append(f"{now.filtered - began.filtered:,} excluded {how} or as catch trials")
     fitted = f"{_fitted(run, failed)}{_unused_answer_column(run)}"
     wrong = "".join(
         f"; warning: {each.text.rstrip('.')}" for each in warnings(found) if each.what not in ("rejected", "sent_twice")

@@ -242,3 +242,14 @@ def test_export_and_refit_say_what_is_missing(tmp_path):
     assert "kk: unknown key" in one_line(
         engine("refit", "--state", tmp_path / "s", "sdp_clustering", "--set", "kk=3", status=2).stderr
     )
+
+
+def test_copies_are_dropped_within_one_run_and_the_next_says_that_it_knows_none_of_them(tmp_path):
+    rows = [f"a,b,{c},w,2024-05-01T10:0{i}:00Z" for i, c in enumerate("cdefg")]
+    votes = tmp_path / "votes.csv"
+    arguments = "run", votes, "--state", tmp_path / "S", "--drop-duplicates", "--no-refits"
+    votes.write_text("\n".join(["anchor,near,far,worker,time", *rows, *rows, ""]))
+    first = engine(*arguments).stderr
+    assert states(first, "5 comparisons, 0 rejected, 5 excluded by … copies") and "--start-over" not in first
+    votes.write_text("\n".join(["anchor,near,far,worker,time", *rows, *rows, *rows, ""]))
+    assert states(engine(*arguments).stderr, "copies … --start-over … --drop-duplicates … 5 comparisons")

@@ -18,7 +18,7 @@ def run_of(counters: dict | None = None, sources=SOURCES[:1], artifacts=None, fi
     counted = Engine(("adds3",), False).counters | {"input": {"options": {}}} | (counters or {})
     newest = SimpleNamespace(artifacts=artifacts, snapshot=SimpleNamespace(digest="now", counters=counted))
     settings = SimpleNamespace(source=sources, state="s", refits=SimpleNamespace(wanted=refits), dead_letters=None)
-    settings.input = SimpleNamespace(labels=None)
+    settings.input = SimpleNamespace(labels=None, drop_duplicates=False)
     return SimpleNamespace(
         learning=SimpleNamespace(
             engine=SimpleNamespace(counters=counted, objects=["a", "b", "c"], positions={"p": 1}, sequence=4),
