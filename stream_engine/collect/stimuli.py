@@ -5,6 +5,7 @@ In a folder, file names without suffix are objects. A table (.csv) has a column 
 """
 
 import csv
+import filecmp
 import io
 import os
 import shutil
@@ -256,15 +257,18 @@ def stored_objects(folder: Path) -> Path:
 # A copy is kept in DIR/collect/objects, so that a study is complete elsewhere: the files of a folder under their names;
 # of a table or a list of names `objects.csv` and its files, numbered. Files are hard links where possible.
 def keep(stimuli: Stimuli, folder: Path) -> None:
-    """Keep what is not there yet. Raises OSError. O(objects)."""
+    """Keep what is not there yet, or is another file by now. Raises OSError. O(objects)."""
     if stimuli.path.resolve() in (folder.resolve(), (folder / TABLE).resolve()):
         return
     make_folders(Disk(), folder)
+    if stimuli.folder is not None and (folder / TABLE).exists():  # of a table that was given before: it would count
+        for former in [folder / TABLE, *folder.glob(f"{'[0-9]' * 6}.*")]:
+            former.unlink()
     rows = []
     for number, (name, shown) in enumerate(stimuli.shown.items(), 1):
         if shown.file is not None:
             file = shown.file.name if stimuli.folder else f"{number:06d}{shown.file.suffix.lower()}"
-            if not (folder / file).exists():
+            if not _holds(folder / file, shown.file):
                 write_whole(Disk(), folder / file, partial(_link, shown.file), durable=False)
             rows.append((name, file if shown.media.startswith("image/") else "", file, shown.text))
         else:
@@ -277,6 +281,13 @@ def keep(stimuli: Stimuli, folder: Path) -> None:
         content = text.getvalue().encode()
         if not (folder / TABLE).exists() or (folder / TABLE).read_bytes() != content:
             write_whole(Disk(), folder / TABLE, [content])
+
+
+def _holds(kept_file: Path, source: Path) -> bool:
+    """Whether a file that is kept has the content of its source."""
+    if not kept_file.exists():
+        return False
+    return os.path.samefile(kept_file, source) or filecmp.cmp(kept_file, source, shallow=False)
 
 
 def _link(source: Path, target: str | os.PathLike[str]) -> None:

@@ -119,7 +119,7 @@ def ask(
 def _names(path: Path) -> list[str]:
     """The names in a text file, one per line."""
     try:
-        names = [line for line in path.read_text("utf-8").splitlines() if line]
+        names = [line for line in path.read_text("utf-8-sig").splitlines() if line]
     except UnicodeDecodeError as error:
         raise CannotAsk(
             f"--objects {path}: byte {error.start} is not UTF-8; expected a text file with one name per line"

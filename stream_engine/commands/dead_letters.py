@@ -148,6 +148,8 @@ def show(
     raw: bool,
 ) -> None:
     """Show rejected events, oldest first: position, reason, message and value."""
+    if limit is not None and limit < 0:
+        raise click.UsageError(f"--limit: got {limit}, expected 0 or more")
     snapshot, folder = _opened(state, dead_letters)
     skipped: Counter[str] = Counter()
     stored = _readable(letters_of(snapshot.counters.get("sinks", {}), folder), skipped)

@@ -115,7 +115,7 @@ def assigned(assignments: Iterable[str], parameters: dict[str, Any] | None = Non
 def names_in(path: str) -> list[str]:
     """The names of objects in a file, one per line; for `--objects FILE`. Raises `BadSettings`."""
     try:
-        names = [line for line in Path(path).read_text(encoding="utf-8").split("\n") if line]
+        names = [line for line in Path(path).read_text(encoding="utf-8-sig").split("\n") if line]
     except OSError as error:
         raise BadSettings(f"--objects: {path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:

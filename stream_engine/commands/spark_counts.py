@@ -88,7 +88,7 @@ def _check_files(job: Job) -> None:
     for file in (
         file for source in job.sources if split_uri(source)[0] == "file" for file in expand(split_uri(source)[1])
     ):
-        if os.path.basename(file)[0] in "_.":
+        if os.path.basename(os.path.abspath(file)).startswith(("_", ".")):
             raise UnusableSource(f"{file}: Spark silently ignores files whose names begin with _ or .; rename it")
         if not os.path.isdir(file):
             kind_of(file, job.format)

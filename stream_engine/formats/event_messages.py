@@ -77,7 +77,14 @@ class EventMessages:
             if record.format == "arrow":
                 return pa.Table.from_batches([record.value])
             if record.format == "json":
-                return pa.json.read_json(io.BytesIO(record.value), pa.json.ReadOptions(use_threads=False))
+                read = pa.json.ReadOptions(use_threads=False)
+                table = pa.json.read_json(io.BytesIO(record.value), read)
+                dated = [(each.name, text) for each in table.schema if (text := _as_text(each.type)) != each.type]
+                names = [(name, text) for name, text in dated if name != "time"]
+                if names:  # a name that looks like a date stays as it is written
+                    parse = pa.json.ParseOptions(explicit_schema=pa.schema(names))
+                    table = pa.json.read_json(io.BytesIO(record.value), read, parse)
+                return table
             return self._csv_table(record)
         except pa.ArrowException as error:
             line = str(error).splitlines()[0]
@@ -109,6 +116,17 @@ class EventMessages:
         read = pa.csv.ReadOptions(use_threads=False, column_names=names)
         table = pa.csv.read_csv(io.BytesIO(rows), read, parse, convert)
         return table.replace_schema_metadata(TEXT_CELLS)
+
+
+def _as_text(kind: Any) -> Any:
+    """The type of a column of JSON, with text for what Arrow takes for dates."""
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(kind):
+        return pa.string()
+    if pa.types.is_list(kind):
+        return pa.list_(_as_text(kind.value_type))
+    return pa.struct([(each.name, _as_text(each.type)) for each in kind]) if pa.types.is_struct(kind) else kind
 
 
 def _stream(table: Any) -> bytes:

@@ -57,13 +57,22 @@ class Repeats:
         return {who: n for who, n in self.of_participant.most_common() if len(self._times[who]) >= MIN_DIFFERENT_TIMES}
 
     def in_words(self, option: str = "--drop-duplicates") -> str:
-        """Who sent how many responses twice, and what to do; "" where nobody did."""
-        if not (times_of := self._repeated()):
-            return ""
+        """Who sent how many responses twice, and what to do; what was dropped though its times mean nothing. "" where
+        nobody did."""
+        times_of = self._repeated()
+        unsure = self.of_participant.total() - sum(times_of.values()) if self.drop else 0
+        doubt = (
+            f"{option} dropped equal responses of participants who have fewer than {MIN_DIFFERENT_TIMES} different "
+            f"times: {unsure:,}, which may be answers of their own"
+        )
+        if not times_of:
+            return doubt if unsure else ""
         most = ", ".join(f"{who} ({n:,})" for who, n in list(times_of.items())[:3])
         more = f" and {len(times_of) - 3:,} more" if len(times_of) > 3 else ""
         fact = f"{sum(times_of.values()):,} responses were sent twice, with the same times and answers, by {most}{more}"
-        return f"{fact}; the copies were dropped" if self.drop else f"{fact}; remove the copies with {option}"
+        if self.drop:
+            return f"{fact}; the copies were dropped" + (f"; {doubt}" if unsure else "")
+        return f"{fact}; remove the copies with {option}"
 
 
 def _hashes(decoded: DecodedEvents) -> np.ndarray:

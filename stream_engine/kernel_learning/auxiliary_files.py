@@ -82,7 +82,7 @@ def _read_numpy(path: Path, spec: KernelSpec) -> Table:
 def read_names(path: Path) -> list[str]:
     """Names in row order: a .json list, or another file with one a line. Raises `BadKernel`."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         names = json.loads(text) if path.suffix == ".json" else text.splitlines()
     except (OSError, ValueError) as error:
         raise BadKernel(f"names cannot be read from {path.name}: {error}") from None

@@ -71,9 +71,19 @@ def _maps(material: Material) -> tuple[ObjectCoordinates, ...]:
 
 def title(material: Material) -> str:
     """Where the answers come from."""
-    sources = sorted({PurePath(name).name or name for name in material.summary["positions"]})
+    sources = sorted({_source(name) for name in material.summary["positions"] if not name.startswith("labels:")})
     more = f" and {len(sources) - 1:,} more" if len(sources) > 1 else ""
     return f"{sources[0]}{more}" if sources else "Comparisons"
+
+
+def _source(partition: str) -> str:
+    """The name of a file, or of the topic that it is a partition of.
+
+    >>> _source("votes/3"), _source("/data/a.csv"), _source("s3://bucket/b.csv")
+    ('votes', 'a.csv', 'b.csv')
+    """
+    topic = partition.rpartition("/")[0]  # no topic has a slash in its name
+    return topic if topic and "/" not in topic and ":" not in topic else PurePath(partition).name or partition
 
 
 def subtitle(material: Material) -> str:

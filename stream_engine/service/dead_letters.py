@@ -175,11 +175,11 @@ class DeadLetters:
             self._n_seen.get(input_name, 0) + len(letters) + sum(block.decoded.events.values())
         )
         if events >= MIN_EVENTS and n_rejected > self.max_ratio * events and not self._is_proven(input_name):
-            message = commonest.message if commonest else ""
+            message = commonest.message if commonest else self.first
             raise RunFailed(
-                f"{input_name}: {n_rejected} of {events} events were rejected ({message}), more "
-                f"than --max-reject-ratio {self.max_ratio:g}: another format? Nothing after snapshot {last_snapshot} "
-                "is kept; correct --type, --columns, --where, --encoding or --format (stream-engine preview shows what "
+                f"{input_name}: {n_rejected} of {events} events were rejected ({message}), more than "
+                f"--max-reject-ratio {self.max_ratio:g}: another format? Nothing after snapshot {last_snapshot} is "
+                "kept; correct --type, --columns, --where, --encoding or --format (stream-engine preview shows what "
                 "is read) and run again"
             )
         self._note_share(input_name, letters, sum(block.decoded.events.values()))
@@ -195,14 +195,16 @@ class DeadLetters:
         exceeds = recent.share() > self.max_ratio
         self._metrics.rejected_share.set(max(recent_events.share() for recent_events in self._recent.values()))
         if exceeds and not exceeded and self._limit.due(f"share {input_name}"):
-            reason, n = Counter(letter.reason for letter in letters).most_common(1)[0]
+            details: dict[str, object] = {}
+            if letters:  # a block without any can be the one that completes the first `MIN_EVENTS` events
+                reason, n = Counter(letter.reason for letter in letters).most_common(1)[0]
+                message = next(letter.message for letter in letters if letter.reason == reason)
+                details = {"reason": reason, "n": n, "message": message}
             self._log.error(
                 "most of the newest events are rejected; they are dead letters, and the run continues",
                 input=input_name,
                 share=round(recent.share(), 3),
-                reason=reason,
-                n=n,
-                message=next(letter.message for letter in letters if letter.reason == reason),
+                **details,
                 next="stream-engine dead-letters list",
             )
         elif exceeded and not exceeds:
@@ -265,11 +267,8 @@ class DeadLetters:
     def after_publishing(self, sinks: Mapping[str, Any]) -> None:
         """Remove what a snapshot counts as removed, now that it is durable, and trust the inputs that it has counted.
         Never fails."""
-        right = (
-            where
-            for where, n in self._n_seen.items()
-            if n >= MIN_EVENTS and self._n_rejected[where] <= self.max_ratio * n
-        )
+        n_seen = list(self._n_seen.items())  # at once: the main thread adds inputs meanwhile
+        right = (where for where, n in n_seen if n >= MIN_EVENTS and self._n_rejected[where] <= self.max_ratio * n)
         self._proven.update(right)
         try:
             remove_segments(self._file, sinks)

@@ -20,13 +20,15 @@ from stream_engine.state.object_index import waiting
 # behind it (`stages`). A snapshot pauses the loop only for the copy; whatever depends on its publication (acknowledging
 # to the source, refits, HTTP) waits until it is durable.
 def consume(run: OpenRun, progress: Bars | None = None) -> None:
-    """Read until the sources are finished or a stop is requested, then take the final snapshot.
+    """Read the file of labels, and until the sources are finished or a stop is requested; then take the final snapshot.
 
     If a source fails, everything before the failure is counted and included in the snapshot. Raises
     `connectors.SourceFailed`, `RunFailed`.
     """
     learning = run.learning
     try:
+        with run.context.heartbeat.long("the file of labels"):
+            learning.start(run.settings)
         failure = _read_on(run, progress)
         if not failure and not run.context.requests.stop:
             learning.dead_letters.check_something_was_right(learning.engine.sequence)

@@ -108,7 +108,6 @@ def open_run(
     learning = open_learning(settings, directory, engine, monitor, in_flight, health, context, stack)
     reading = open_reading(settings, engine.positions, in_flight, health, stack)
     publishing = open_publishing(settings, store, published_state, learning, reading.sources, health, context, stack)
-    learning.start(settings)
     metrics.expect(partition_numbers(settings, engine.positions), settings.refits.all_kinds)
     memory = publishing.memory
     http_context = HttpContext(

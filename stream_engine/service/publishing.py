@@ -128,7 +128,8 @@ def open_publishing(
 ) -> Publisher:
     """Open the publishing thread and the schedule of refits; `stack` closes them."""
     params = {kind: params_of(settings, kind) for kind in settings.refits.all_kinds}
-    workers = RefitProcesses(store.directory, settings.refits.seed, params, in_environment(store.signing))
+    secrets = in_environment(store.signing)
+    workers = RefitProcesses(store.directory, settings.refits.seed, params, secrets)
     export_processes: set[int] = set()
     budget = available_memory.limit_in_bytes(settings.memory_gb)
     memory = Memory(budget, context.metrics, context.log, lambda: [*workers.processes(), *tuple(export_processes)])
@@ -139,7 +140,7 @@ def open_publishing(
     params_for = partial(params_of, settings)
     refits = RefitSchedule(settings.refits, workers, published, memory, context, params_for, ends(settings))
     stack.callback(refits.close)
-    results = ResultSender(settings.publish, settings.kafka, store.directory, published, context)
+    results = ResultSender(settings.publish, settings.kafka, store.directory, published, context, secrets)
     stack.callback(results.close)
     return Publisher(
         publisher,

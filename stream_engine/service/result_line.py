@@ -100,8 +100,9 @@ def warned(findings_now: Findings) -> list[str]:
 
 
 def _filters(settings: Settings) -> str:
-    """Why rows were excluded: filters, or because they are catch trials."""
+    """Why rows were excluded: filters, or because they are copies or catch trials."""
     reasons = [filters_as_text(settings.input.where)] if settings.input.where else []
+    reasons += ["copies"] if settings.input.drop_duplicates else []
     return " or ".join([*reasons, *(["catch trials"] if "catch" in settings.input.columns or not reasons else [])])
 
 
@@ -110,7 +111,9 @@ def _number_of(n: int, noun: str) -> str:
 
 
 def _sources(run: OpenRun) -> list[str]:
-    return [os.path.basename(address) or uri for uri in run.settings.source for _, address in [split_uri(uri)]]
+    """What was read, by name: the sources, and the file of labels."""
+    uris = [*run.settings.source, *filter(None, [run.settings.input.labels])]
+    return [os.path.basename(address) or uri for uri in uris for _, address in [split_uri(uri)]]
 
 
 def _of(sources: list[str], word: str = "of") -> str:

@@ -1,15 +1,18 @@
 """Sends the newest results to the targets of `[publish] TABLE = URI`, after each snapshot and refit."""
 
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from connectors import TABLES, SinkUnavailable, UnusableSource, resolve, split_uri
+from stream_engine.data.container import Corrupt
 from stream_engine.exports import NothingToExport
 from stream_engine.exports.table_rows import NoSuchTable, check_table, rows
 from stream_engine.input.settings import BadSettings
@@ -46,7 +49,9 @@ class ResultSender:
         directory: Path,
         published: PublishedState,
         context: Context,
+        environment: Mapping[str, str] = MappingProxyType({}),
     ):
+        self._environment = environment  # secrets of the process, with which it reads the state
         self._request = json.dumps({"tables": dict(tables), "kafka": dict(kafka)}).encode()
         self._has_tables, self._directory, self._published = bool(tables), directory, published
         self._log, self._metrics, self._heartbeat = context.log, context.metrics, context.heartbeat
@@ -75,6 +80,7 @@ class ResultSender:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            env={**os.environ, **self._environment},
             start_new_session=True,
         )
         with suppress(BrokenPipeError), self._process.stdin or nullcontext() as pipe:
@@ -168,7 +174,7 @@ def main(state: str, sequence: str) -> int:
     request = json.load(sys.stdin)
     try:
         published = Store(state).published(sequence)
-    except NoSuchSnapshot as error:
+    except (NoSuchSnapshot, Corrupt) as error:
         print(error)
         return 1
     changes: dict[str, Any] = {}

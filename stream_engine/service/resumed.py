@@ -73,6 +73,12 @@ def resume(
     engine.counters["input"] = agreed_options(settings, engine.counters["input"], read_before)
     if prepared.line and not read_before:
         engine.counters["input"]["inferred"] = True
+    if read_before and settings.input.drop_duplicates:
+        log.warning(
+            "copies of responses that an earlier run read are counted: they are not remembered",
+            option="--drop-duplicates",
+            instead="read the input again with --start-over",
+        )
     return ResumedState(engine, newest, settings)
 
 

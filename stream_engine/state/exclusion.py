@@ -41,7 +41,7 @@ def participants_in(texts: Iterable[str], option: str = "--exclude") -> list[str
             names.append(value)
             continue
         try:
-            lines = Path(value[1:]).read_text(encoding="utf-8").splitlines()
+            lines = Path(value[1:]).read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise BadExclusion(f"{option}: {value[1:]}: {getattr(error, 'strerror', None) or error}") from None
         names += [line.strip() for line in lines if line.strip()]

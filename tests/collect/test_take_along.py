@@ -113,6 +113,29 @@ def test_what_is_kept_grows_and_what_was_there_stays(tmp_path):
         stored_objects(tmp_path / "nowhere")
 
 
+def kept_pictures(place) -> dict[str, bytes]:
+    """What a start that names no objects would show."""
+    shown = Stimuli(stored_objects(place)).shown
+    return {name: stimulus.file.read_bytes() for name, stimulus in shown.items()}
+
+
+def test_another_table_or_folder_is_kept_as_it_is(tmp_path):
+    """After a start with other objects, or the same in another order, a start without any shows these."""
+    folder, place = pictures(tmp_path / "pictures"), tmp_path / "kept"
+    table, wanted = folder / "table.csv", {f"o{n}": (folder / f"p{n}.png").read_bytes() for n in range(4)}
+    for names in ("o1 o2 o3", "o0 o1 o2 o3", "o3 o1 o0"):
+        table.write_text("object,image\n" + "".join(f"{name},p{name[1]}.png\n" for name in names.split()))
+        keep(Stimuli(table), place)
+        assert kept_pictures(place) == {name: wanted[name] for name in names.split()}
+    table.unlink()
+    keep(Stimuli(folder), place)
+    assert kept_pictures(place) == {f"p{name[1]}": picture for name, picture in wanted.items()}
+    (folder / "p0.png").unlink()  # another file of this name, not the one that is kept written anew
+    Image.new("RGB", (9, 9), "red").save(folder / "p0.png")
+    keep(Stimuli(folder), place)
+    assert kept_pictures(place)["p0"] == (folder / "p0.png").read_bytes()
+
+
 def test_the_table_of_objects_has_names_files_and_texts(tmp_path):
     (tmp_path / "table.csv").write_text("object,image,text\n")
     (tmp_path / "x.png").write_bytes(b"x")

@@ -195,6 +195,19 @@ def test_labels_for_unknown_objects_wait(tmp_path):
     assert summary(tmp_path / "s") == found, again.stderr
 
 
+def test_what_was_read_of_labels_and_rejected_is_told(tmp_path):
+    events, labels = jsonl(tmp_path / "e.jsonl", MORE), tmp_path / "labels.csv"
+    engine("run", events, "--state", tmp_path / "s", "--no-refits")
+    labels.write_text("object,label\na,x\n,y\nb,z\n")
+    with_labels = ("run", events, "--state", tmp_path / "s", "--labels", labels, "--no-refits")
+    said = engine(*with_labels).stderr
+    assert "nothing new" not in said
+    assert states(said, "2 events … labels.csv … 1 rejected … empty_name … labels.csv line 3")
+    assert "nothing new in e.jsonl, labels.csv" in engine(*with_labels).stderr
+    alone = engine("run", "--labels", labels, "--state", tmp_path / "alone", "--no-refits").stderr
+    assert states(alone, "2 events of labels.csv … 1 rejected")
+
+
 @pytest.mark.parametrize(
     "events",
     [
@@ -229,3 +242,14 @@ def test_export_and_refit_say_what_is_missing(tmp_path):
     assert "kk: unknown key" in one_line(
         engine("refit", "--state", tmp_path / "s", "sdp_clustering", "--set", "kk=3", status=2).stderr
     )
+
+
+def test_copies_are_dropped_within_one_run_and_the_next_says_that_it_knows_none_of_them(tmp_path):
+    rows = [f"a,b,{c},w,2024-05-01T10:0{i}:00Z" for i, c in enumerate("cdefg")]
+    votes = tmp_path / "votes.csv"
+    arguments = "run", votes, "--state", tmp_path / "S", "--drop-duplicates", "--no-refits"
+    votes.write_text("\n".join(["anchor,near,far,worker,time", *rows, *rows, ""]))
+    first = engine(*arguments).stderr
+    assert states(first, "5 comparisons, 0 rejected, 5 excluded by … copies") and "--start-over" not in first
+    votes.write_text("\n".join(["anchor,near,far,worker,time", *rows, *rows, *rows, ""]))
+    assert states(engine(*arguments).stderr, "copies … --start-over … --drop-duplicates … 5 comparisons")

@@ -47,6 +47,7 @@ def test_letters_of_every_kind_of_file_are_listed_and_shown(inputs, tmp_path):
     reasons = [(group["reason"], Path(group["partition"]).name, group["letters"]) for group in contents["groups"]]
     assert contents["letters"] == 12 and ("missing_field", "e.parquet", 4) in reasons
     assert ("empty_name", "e.csv", 2) in reasons and ("not_parseable", "e.jsonl", 1) in reasons
+    assert "--limit" in one_line(engine("dead-letters", "show", "--state", state, "--limit", -1, status=2).stderr)
     shown = engine("dead-letters", "show", "--state", state, "--reason", "empty_name", "--limit", 1).stdout
     assert states(shown, f'{inputs[1]} … 2 … empty_name … anchor … ,"x, 1",b,c')
     engine("verify", "--state", state)

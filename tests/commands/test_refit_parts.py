@@ -6,9 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from stream_engine.commands import refit
+from stream_engine.commands import ask, refit
 from stream_engine.input.settings import BadSettings
+from stream_engine.kernel_learning.auxiliary_files import read_names
 from stream_engine.state.artifact import Artifact
+from stream_engine.state.exclusion import participants_in
 
 
 def test_a_file_of_objects_has_a_name_a_line(tmp_path):
@@ -18,6 +20,21 @@ def test_a_file_of_objects_has_a_name_a_line(tmp_path):
     path.write_text("\n")
     with pytest.raises(BadSettings, match="got no names"):
         refit.names_in(str(path))
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda path: refit.names_in(str(path)),
+        ask._names,
+        lambda path: participants_in([f"participant=@{path}"]),
+        read_names,
+    ],
+)
+def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path, read):
+    path = tmp_path / "names.txt"
+    path.write_bytes("first\r\nsecond\r\n".encode("utf-8-sig"))  # as Notepad saves it
+    assert read(path) == ["first", "second"]
 
 
 def test_progress_says_what_is_done_of_what_is_to_do(capsys):

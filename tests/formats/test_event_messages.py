@@ -1,5 +1,7 @@
 """Events as messages: whatever the encoding and the batch, they decode to what the files decode to."""
 
+import json
+
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -37,3 +39,19 @@ def test_what_does_not_fit_is_said_in_a_line(tmp_path):
     for encoding, batch in (("xml", 1), ("json", 0)):
         with pytest.raises(UnusableSource, match=f"produce: .*'{encoding}', batch {batch}"):
             EventMessages([], encoding, batch)
+
+
+@pytest.mark.parametrize("shown", ['"shown": ["2024-05-02", "2024-05-03"]', '"shown": "2024-05-02|2024-05-03"'])
+def test_names_that_look_like_dates_stay_names(tmp_path, shown):
+    """Arrow takes text for times where all of a column looks like it."""
+    line = f'{{"anchor": "2024-05-01", {shown}, "chosen": "2024-05-02", "worker": "2024-01-01 10:00", "time": 5}}'
+    (tmp_path / "e.jsonl").write_text(f"{line}\n")
+    (message,) = EventMessages(records_of([str(tmp_path / "e.jsonl")]), "arrow")
+    (row,) = pa.ipc.open_stream(message.value).read_all().to_pylist()
+    assert row == json.loads(line)
+
+
+def test_times_are_columns_of_times(tmp_path):
+    (tmp_path / "e.jsonl").write_text('{"anchor": "a", "near": "b", "far": "c", "time": "2024-05-01T12:00:00Z"}\n')
+    (message,) = EventMessages(records_of([str(tmp_path / "e.jsonl")]), "arrow")
+    assert pa.types.is_timestamp(pa.ipc.open_stream(message.value).schema.field("time").type)

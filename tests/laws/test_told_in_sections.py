@@ -109,7 +109,7 @@ def clusters(w: World) -> list[float]:
 def paper(w: World) -> list[float]:
     """The text for a paper, as far as the versions of what was used."""
     fit, told, groups = report(w, "embedding"), report(w, "alignment", "ceiling"), report(w, "clusters")
-    answers = sum(event.get("type") != "label" for event in w.events) - 6  # that gave no comparison
+    answers = sum(event.get("type") != "label" for event in w.events)
     return [
         *(answers, len(w.said), len(w.people), len(w.names), 1, 2012, fit["d"]),
         *(100 * fit["accuracy"], fit["held_out_comparisons"], 95, *interval(fit["accuracy"], fit["standard_error"])),

@@ -201,7 +201,7 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
         lambda w: [len(both(w)), sum(a == b for a, b in both(w)), 100 * contradicted(w)],
     ),
     "participants": (
-        {"participants": lambda w: len(w.people), "flagged": lambda w: len(flagged(w))},
+        {"participants": lambda w: len(w.people), "flagged": lambda w: len(flagged(w)) if len(w.people) >= 5 else None},
         lambda w: [len(w.people)],
     ),
     "participants_flagged": (
@@ -323,7 +323,7 @@ def often(share: float, answers: int) -> float | None:
 
 READ = {
     "answers read": lambda w: len(w.events), "rejected": lambda w: w.wrong, "filtered": lambda w: 0,
-    "answers without a comparison": lambda w: 0, "comparisons": lambda w: len(w.said),
+    "empty messages": lambda w: 0, "comparisons": lambda w: len(w.said),
     "comparisons of three objects": lambda w: len(w.triplets), "comparisons of four objects": lambda w: len(w.four),
     "distinct questions (anchor and two objects)": lambda w: len(w.questions()),
     "distinct outcomes of these": lambda w: sum(n > 0 for n in w.votes[""].values()),

@@ -13,19 +13,22 @@ from stream_engine.data.packed_names import pack_names
 from stream_engine.evaluation.held_out import Figures
 from stream_engine.evaluation.response_checks import ResponseChecks
 from stream_engine.refits import reliability
-from stream_engine.report import figure_style, object_files
+from stream_engine.report import figure_style, object_files, page
 from stream_engine.report import material as materials
 from stream_engine.report.drawings import Axis, Drawing, Points
 from stream_engine.report.findings import agreement
 from stream_engine.report.findings import data as findings_of_data
 from stream_engine.report.findings import models as findings_of_models
-from stream_engine.report.findings.facts import Commands
+from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.inline_svg import svg
 from stream_engine.report.material import material
-from stream_engine.report.sections import alignment, dendrogram, learning, next_questions
+from stream_engine.report.sections import alignment, dendrogram, learning, methods, next_questions
 from stream_engine.report.sections.object_map import legend
+from stream_engine.report.tiles import tiles
 from stream_engine.state.artifact import Artifact
+from stream_engine.state.exclusion import without
 from stream_engine.state.published import Published
+from tests.support.facts import states
 from tests.support.learned import snapshot_of
 from tests.support.told import World, events
 
@@ -34,6 +37,43 @@ NAMES = [f"o{i}" for i in range(6)]
 
 def compared(n: int = 6) -> list[dict]:
     return [dict(zip(("anchor", "near", "far"), (f"o{(i + step) % n}" for step in (0, 1, 3)))) for i in range(n)]
+
+
+def test_empty_messages_are_no_answers_and_take_none_away():
+    snapshot = snapshot_of(compared())
+    snapshot = snapshot._replace(counters={**snapshot.counters, "empty": 2})  # as of a Kafka topic with tombstones
+    assert Facts(Published(snapshot, {})).answers == 6
+
+
+def test_answers_of_those_who_are_excluded_are_not_analyzed():
+    """Their events stay in the counters of the snapshot."""
+    by_two = [{**event, "worker": f"w{i % 2}"} for i, event in enumerate(compared(6) + compared(4))]
+    snapshot = without(snapshot_of(by_two), ["w1"])
+    facts = Facts(Published(snapshot, {}, excluded=("w1",)))
+    assert facts.answers == 5 and states(methods.paper(facts), "analyzed 5 triplet answers (5 comparisons) by 1 part")
+    assert states(next(findings_of_data.read(facts)).text, "10 answers … were read … 5 comparisons … remain")
+    bare = Facts(Published(snapshot_of(by_two, ("triplet_counts",)), {}, excluded=("w1",)))  # that keeps no responses
+    assert bare.answers is None
+
+
+@pytest.mark.parametrize(
+    "positions, title",
+    [
+        (["votes/0", "votes/1", "votes/2"], "votes"),
+        (["/data/votes.csv", "labels:/data/labels.csv"], "votes.csv"),
+        (["/data/a.csv", "/data/b.csv", "/data/c.csv"], "a.csv and 2 more"),
+        ([], "Comparisons"),
+    ],
+)
+def test_the_title_names_topics_and_files_of_answers(positions, title):
+    assert page.title(SimpleNamespace(summary={"positions": dict.fromkeys(positions, 1)})) == title
+
+
+@pytest.mark.parametrize("people, note", [(4, "not assessed"), (5, "none flagged")])
+def test_nobody_is_called_unflagged_who_was_not_assessed(people, note):
+    by_all = [{**event, "worker": f"w{i % people}"} for i, event in enumerate(compared(20))]
+    (tile,) = [each for each in tiles(material(Published(snapshot_of(by_all), {}))) if each.head == "Participants"]
+    assert (tile.value, tile.note) == (str(people), note)
 
 
 def differing(own: float, one: float, groups: int = 2) -> list:

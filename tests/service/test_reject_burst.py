@@ -2,6 +2,8 @@
 
 import pytest
 
+from connectors.files.dead_letters import DeadLetterFile
+from stream_engine.service.context import RunFailed
 from stream_engine.service.dead_letters import MIN_EVENTS, DeadLetters
 from tests.support.process import engine, jsonl, one_line, summary
 from tests.support.run_pieces import BusyFile, World, block_of
@@ -75,3 +77,33 @@ def test_a_run_goes_on_once_a_snapshot_has_counted_its_input_and_says_when_it_is
     assert burst["reason"] == "missing_field" and burst["share"] > 0.5
     letters.keep(right, 1)
     assert share(world) < 0.5 and len(world.said("share")) == 2
+
+
+def test_a_block_without_rejected_events_can_be_the_one_that_makes_the_share_known():
+    """Of the first 100 events most are rejected, but none of the block that completes them."""
+    for proven in (True, False):
+        world = World(BusyFile(0))
+        right, wrong = block_of([line.encode() for line in RIGHT] * 20), block_of([b"{}"] * (MIN_EVENTS - 39))
+        if proven:
+            world.dead_letters._proven.add("file")
+        world.dead_letters.keep(wrong, 1)
+        if proven:
+            world.dead_letters.keep(right, 1)
+            assert share(world) > 0.5 and len(world.said("share")) == 1
+        else:
+            with pytest.raises(RunFailed, match="missing required field|anchor"):
+                world.dead_letters.keep(right, 1)
+
+
+def test_inputs_may_come_while_a_snapshot_is_published(tmp_path):
+    """The thread that publishes looks at all inputs, while the main thread adds new ones."""
+
+    class Growing(dict):
+        def __getitem__(self, where):
+            letters._n_seen[f"{where}'"] = MIN_EVENTS  # as the main thread may between any two steps
+            return super().__getitem__(where)
+
+    letters: DeadLetters = World(DeadLetterFile(tmp_path)).dead_letters
+    letters._n_seen, letters._n_rejected = {"a": MIN_EVENTS, "b": MIN_EVENTS}, Growing(a=0, b=0)
+    letters.after_publishing({})
+    assert letters._proven == {"a", "b"}

@@ -17,7 +17,7 @@ def run_of(counters: dict | None = None, sources=SOURCES[:1], artifacts=None, fi
     """As much of a run as the line is made of; `counters` over those of an engine that has read nothing."""
     counted = Engine(("adds3",), False).counters | {"input": {"options": {}}} | (counters or {})
     newest = SimpleNamespace(artifacts=artifacts, snapshot=SimpleNamespace(digest="now", counters=counted))
-    read = SimpleNamespace(where={"phase!=": "practice"}, columns={})
+    read = SimpleNamespace(where={"phase!=": "practice"}, columns={}, labels=None, drop_duplicates=False)
     wanted = SimpleNamespace(wanted=refits)
     settings = SimpleNamespace(source=sources, state="s", refits=wanted, dead_letters=None, input=read)
     return SimpleNamespace(

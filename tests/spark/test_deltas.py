@@ -313,6 +313,8 @@ def test_the_submit_line_is_checked_and_printed(tmp_path):
         "--packages"
         not in engine("spark-counts", "kafka://h:9/a", "--out", "o", "--print-only", "--jars", "a.jar").stdout
     )
+    for folder in (f"{tmp_path}/", "."):
+        engine("spark-counts", folder, "--out", tmp_path / "o", "--print-only", cwd=tmp_path)
     hidden = jsonl(tmp_path / "_e.jsonl", [])
     for wrong, expected in (
         (["nope.jsonl", "--out", "o"], "nope.jsonl"),

@@ -56,6 +56,14 @@ def test_a_signed_state_is_read_with_its_key_alone(events, monkeypatch):
     assert found["summary"]["triplets"] == 2 and "spectral" in found["artifacts"]
 
 
+def test_results_of_a_signed_state_are_sent(events, monkeypatch):
+    """By a process that has the key of the settings from the run."""
+    monkeypatch.setenv("MY_KEY", ONE)
+    table = events.parent / "objects.jsonl"
+    run(events, "--config", settings(events.parent, f'[publish]\nobjects = "jsonl://{table}"\n'))
+    assert [json.loads(line)["key"] for line in table.read_text().splitlines()] == ["a", "b", "c"]
+
+
 def test_an_unsigned_state_is_taken_over_when_that_is_said(events, monkeypatch):
     run(events, "--no-refits")
     monkeypatch.setenv("MY_KEY", ONE)

@@ -34,7 +34,9 @@ def participants(facts: Facts) -> Iterator[Finding]:
     figures = {"participants": people, "flagged": checks.flagged}
     if people < MIN_PARTICIPANTS:
         yield Finding(
-            "participants", f"{some(people, 'participant')} answered, too few to compare with each other.", figures
+            "participants",
+            f"{some(people, 'participant')} answered, too few to compare with each other.",
+            {"participants": people},
         )
         return
     if again := int(checks.responding.duplicates.sum()):

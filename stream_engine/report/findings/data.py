@@ -82,6 +82,9 @@ def read(facts: Facts) -> Iterator[Finding]:
     text = f"{what} about {some(summary['objects'], 'object')} gave {comparisons}"
     if summary.get("forgotten"):
         text = f"{what} were read and some deleted since; {comparisons} of {some(summary['objects'], 'object')} remain"
+    elif facts.published.excluded:
+        text = f"{what} were read; without those who are excluded, {comparisons} of "
+        text += f"{some(summary['objects'], 'object')} remain"
     if summary["objects"]:
         ends = 3 * summary["triplets"] + 4 * summary["quadruplets"]
         text += f"; each object appears in {some(round(ends / summary['objects']), 'comparison')} on average"

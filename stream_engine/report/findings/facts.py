@@ -93,8 +93,8 @@ class Facts:
         """How many answers there are as people gave them, a ranking being one; None where some were deleted or excluded
         and the others are known by their comparisons alone."""
         summary = self.summary
-        if not summary.get("forgotten"):
-            return int(summary["events"] - summary["empty"] - summary["kinds"].get("label", 0))
+        if not (summary.get("forgotten") or self.published.excluded):
+            return int(summary["events"] - summary["kinds"].get("label", 0))
         responses = kept_responses(self.published.snapshot)
         return int(responses.times.sum()) if responses is not None and responses.complete else None
 

@@ -16,7 +16,7 @@ def section(material: Material) -> Section:
         "answers read": summary["events"],
         "rejected": rejected,
         "filtered": summary["filtered"],
-        "answers without a comparison": summary["empty"],
+        "empty messages": summary["empty"],
         "comparisons": summary["comparisons"],
         "comparisons of three objects": summary["triplets"],
         "comparisons of four objects": summary["quadruplets"],

@@ -1,0 +1,38 @@
+"""Responses that were sent twice, and those that only look as if they were."""
+
+import json
+
+import pytest
+
+from stream_engine.formats import decoder
+from stream_engine.formats.options import EventOptions
+from stream_engine.formats.repeats import Repeats
+from tests.support.facts import states
+
+ANSWER = {"anchor": "a", "near": "b", "far": "c"}
+
+
+@pytest.mark.parametrize(
+    "times, drop, kept, said",
+    [
+        ([1, 1, 2, 2, 3, 3], True, 3, "3 responses … copies were dropped"),
+        ([1, 1, 2, 2, 3, 3], False, 6, "3 responses … remove"),
+        ([1, 1, 1, 1], True, 1, "--drop-duplicates dropped … 3 different times … 3, which may be answers"),
+        ([1, 1, 1, 1], False, 4, ""),
+        ([1, 2], True, 2, ""),
+    ],
+)
+def test_what_is_dropped_is_told_and_whether_the_times_say_that_it_is_a_copy(times, drop, kept, said):
+    events = [ANSWER | {"worker": "w", "time": at} for at in times]
+    repeats = Repeats(drop)
+    block = decoder("json", EventOptions(provenance=True))("\n".join(map(json.dumps, events)).encode())
+    assert len(repeats.without(block).triplets) == kept
+    assert states(repeats.in_words(), said) and bool(said) == bool(repeats.in_words())
+
+
+def test_copies_that_are_sure_and_not_are_told_apart():
+    repeats = Repeats(True)
+    people = [("sure", at) for at in (1, 2, 3, 3)] + [("unsure", at) for at in (1, 1, 1)]
+    events = [ANSWER | {"worker": who, "time": at} for who, at in people]
+    repeats.without(decoder("json", EventOptions(provenance=True))("\n".join(map(json.dumps, events)).encode()))
+    assert states(repeats.in_words(), "1 responses … sure (1); the copies were dropped; … : 2, which may be")
