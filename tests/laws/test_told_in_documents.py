@@ -100,8 +100,8 @@ def run(tmp_path, published):
         metrics.lag.set("b", 8)
         metrics.drifts.labels("accuracy").inc(2)
         metrics.drifts.labels("log_loss").inc(1)
-        metrics.refit_told("sdp_clustering", {"done": 3, "total": 4, "gap": 0.5})
-        metrics.refit_told("embedding", {"done": 1, "total": 4})
+        metrics.set_refit_progress("sdp_clustering", {"done": 3, "total": 4, "gap": 0.5})
+        metrics.set_refit_progress("embedding", {"done": 1, "total": 4})
         for name, accuracy in (("adds3", 0.75), ("online", 0.6)):
             metrics.progressive_accuracy.labels(name, "all", "current").set(accuracy)
             metrics.progressive_accuracy.labels(name, "all", "total").set(0.9)

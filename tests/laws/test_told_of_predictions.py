@@ -51,7 +51,7 @@ def run():
         for begin, end in zip((0, *PARTS), PARTS):
             lines = "\n".join(map(json.dumps, made[begin:end])).encode()
             for batch in engine.learn_in_pieces(decoder("json", EventOptions())(lines)):
-                monitor.observed(batch, engine.counters["progressive"])
+                monitor.observe(batch, engine.counters["progressive"])
             if begin:
                 w = similarities(made[:begin])
                 three = [

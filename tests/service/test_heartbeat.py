@@ -12,12 +12,12 @@ from tests.support.served import served
 def test_a_loop_that_does_not_tick_fails_healthz(tmp_path):
     with served(tmp_path) as world:
         assert world.http.get("/healthz").text == "alive\n"
-        world.heartbeat.after = 0.0
+        world.heartbeat.wedged_after = 0.0
         until(lambda: world.http.get("/healthz").status_code == 503, what="a wedged loop")
         for path in ("/healthz", "/readyz"):
             answer = world.http.get(path)
             assert answer.status_code == 503 and re.search(r"\d+ s", answer.text), path
-        world.heartbeat.after = 1000.0
+        world.heartbeat.wedged_after = 1000.0
         world.heartbeat.tick()
         assert world.http.get("/healthz").status_code == 200
 

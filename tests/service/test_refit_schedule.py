@@ -37,8 +37,8 @@ class FakeWorkers:
         ended, self.ending = list(self.running) if self.at_once else self.ending, []
         return [Outcome(kind, self.running.pop(kind).sequence, 0.1) for kind in ended]
 
-    def cancel(self, before=None):
-        kinds = [kind for kind, worker in self.running.items() if before is None or worker.sequence < before]
+    def cancel(self, older_than=None):
+        kinds = [kind for kind, worker in self.running.items() if older_than is None or worker.sequence < older_than]
         for kind in kinds:
             del self.running[kind]
         return kinds
@@ -82,7 +82,7 @@ def test_a_refit_that_succeeds_has_failed_no_more():
     for told, failed in (("no room", {"spectral", "embedding"}), ("", {"embedding"})):
         kinds = ("spectral", "embedding") if told else ("spectral",)
         for kind in kinds:
-            world.schedule._ended(Outcome(kind, 1, 0.1, told))
+            world.schedule._process_outcome(Outcome(kind, 1, 0.1, told))
         assert world.schedule.failed.keys() == failed
 
 

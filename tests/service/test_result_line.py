@@ -17,7 +17,7 @@ def run_of(counters: dict | None = None, sources=SOURCES[:1], artifacts=None, fi
     """As much of a run as the line is made of; `counters` over those of an engine that has read nothing."""
     counted = Engine(("adds3",), False).counters | {"input": {"options": {}}} | (counters or {})
     newest = SimpleNamespace(artifacts=artifacts, snapshot=SimpleNamespace(digest="now", counters=counted))
-    settings = SimpleNamespace(source=sources, state="s", refits=SimpleNamespace(wanted=refits), dead_letters=None)
+    settings = SimpleNamespace(source=sources, state="s", refits=SimpleNamespace(all_kinds=refits), dead_letters=None)
     return SimpleNamespace(
         learning=SimpleNamespace(
             engine=SimpleNamespace(counters=counted, objects=["a", "b", "c"], positions={"p": 1}, sequence=4),
