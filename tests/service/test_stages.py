@@ -99,7 +99,7 @@ class Run:
         stack.callback(ahead.close)
         return replace(
             opened,
-            reading=replace(opened.reading, ahead=ahead),
+            reading=replace(opened.reading, decoding=ahead),
             learning=replace(opened.learning, judging=judging),
             publishing=replace(opened.publishing, learning=replace(opened.learning, judging=judging)),
         )
@@ -188,7 +188,7 @@ def test_a_record_that_comes_in_parts_is_not_left_half_learned_by_a_stop(events,
                 for part in (first, second):
                     opened.learning.in_flight.begins([part], alone=False)
                     opened.learning.in_flight.finish_oldest()
-                    yield Block([part], *opened.reading.ingest.read(part), more=part is first)
+                    yield Block([part], *opened.reading.ingest.read(part), has_more_parts=part is first)
 
     def stop(at: str, number: int) -> None:
         if (at, number) == ("learn", 5):
