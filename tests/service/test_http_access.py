@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from stream_engine.input.settings import BadSettings
-from stream_engine.service.http import certificate as renewal
+from stream_engine.service.http import certificate as certificates
 from stream_engine.service.http import listener
 from tests.support.crafted_worlds import published as state
 from tests.support.facts import states
@@ -197,7 +197,7 @@ def shown_by(address: str) -> bytes:
 
 
 def test_a_renewed_certificate_is_used_by_itself_and_one_without_its_key_is_not(tmp_path, monkeypatch, certificate):
-    monkeypatch.setattr(renewal, "RENEWAL_SECONDS", 0.05)
+    monkeypatch.setattr(certificates, "RENEWAL_SECONDS", 0.05)
     cert, key = Path(tmp_path / "cert"), Path(tmp_path / "key")
     cert.write_bytes(Path(certificate[0]).read_bytes())
     key.write_bytes(Path(certificate[1]).read_bytes())

@@ -18,8 +18,8 @@ def run_of(counters: dict | None = None, sources=SOURCES[:1], artifacts=None, fi
     counted = Engine(("adds3",), False).counters | {"input": {"options": {}}} | (counters or {})
     newest = SimpleNamespace(artifacts=artifacts, snapshot=SimpleNamespace(digest="now", counters=counted))
     read = SimpleNamespace(where={"phase!=": "practice"}, columns={}, labels=None, drop_duplicates=False)
-    wanted = SimpleNamespace(wanted=refits)
-    settings = SimpleNamespace(source=sources, state="s", refits=wanted, dead_letters=None, input=read)
+    refit_settings = SimpleNamespace(all_kinds=refits)
+    settings = SimpleNamespace(source=sources, state="s", refits=refit_settings, dead_letters=None, input=read)
     return SimpleNamespace(
         learning=SimpleNamespace(
             engine=SimpleNamespace(counters=counted, objects=["a", "b", "c"], positions={"p": 1}, sequence=4),
