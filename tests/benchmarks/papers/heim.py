@@ -6,7 +6,16 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from stream_engine.kernel_learning import dual_proof, factored, gram_comparisons, linear, mkpoe, pair_lists, problem
+from stream_engine.kernel_learning import (
+    dual_proof,
+    factored,
+    gram_comparisons,
+    lambda_search,
+    linear,
+    mkpoe,
+    pair_lists,
+    problem,
+)
 from stream_engine.kernel_learning import rckl as rckl_solver
 from stream_engine.kernel_learning.gram_comparisons import satisfied, triplet_rows
 from tests.benchmarks import heim_synthetic as bench
@@ -24,8 +33,8 @@ BETAS = (3.0, 20.0, 150.0, 1000.0)
 SIGMAS = (0.0, 0.1, 0.3)
 SOLVER = (factored, dual_proof, problem, pair_lists, gram_comparisons, bench)
 RESTS_ON = {
-    **dict.fromkeys(("ste", "hinge"), (rckl_solver, *SOLVER)),
-    **dict.fromkeys(("MKPOE", "sigma"), (rckl_solver, mkpoe, linear, *SOLVER)),
+    **dict.fromkeys(("ste", "hinge"), (rckl_solver, lambda_search, *SOLVER)),
+    **dict.fromkeys(("MKPOE", "sigma"), (rckl_solver, lambda_search, mkpoe, linear, *SOLVER)),
     **dict.fromkeys(("early", "steps"), (heim_early, pair_lists, gram_comparisons, bench)),
     "floor": (gram_comparisons, bench),
 }

@@ -22,6 +22,7 @@ from stream_engine.clustering import (
     feasible_points,
     partition,
     projection,
+    warm_start,
 )
 from stream_engine.clustering import spur as spur_room
 from stream_engine.clustering.similarity_matrix import checked
@@ -41,7 +42,7 @@ POWERS = (2.0, 3.0, 4.0)  # of digits: n (ln n)^x triplets
 RUNS, SIZE, WHOLE = 2, 200, 1000  # draws and objects of the planted model; objects in the paper
 DIGITS = {"1 vs 7": (0, 3), "ten digits": (300, 2)}  # objects (0: all) and draws
 SOLVER = (admm, anderson, cascade, certificate, dual_bounds, feasible_points, partition, projection, spur_room,
-          kernels, planted_clusters)  # fmt: skip
+          warm_start, kernels, planted_clusters)  # fmt: skip
 RESTS_ON = {
     **dict.fromkeys(("planted", "trace", "ideal"), SOLVER),
     **dict.fromkeys(("digits", "cars"), (usps_clusters, *SOLVER)),
