@@ -152,10 +152,8 @@ class Fits:
         ValueError
             If one of them is not excluded.
         """
-        names, names_back = (
-            self.published.excluded,
-            {participant_name("include", participant) for participant in participants},
-        )
+        names = self.published.excluded
+        names_back = {participant_name("include", participant) for participant in participants}
         if not_excluded := sorted(names_back - set(names)):
             raise ValueError(f"include: {not_excluded[0]!r} is not excluded; excluded are {', '.join(names) or 'none'}")
         if self._full_study is None:

@@ -16,9 +16,8 @@ def ask(knowledge: Knowledge, n: int, rng: np.random.Generator) -> np.ndarray:
     within a pair the objects at random. O(K log K + L^2 log L + n) for K answers, L landmarks."""
     objects = len(knowledge.names)
     landmark_ids = np.sort(chosen_landmarks(knowledge.names))
-    anchor, landmark = (
-        grid[~np.eye(len(landmark_ids), dtype=bool)] for grid in np.meshgrid(landmark_ids, landmark_ids, indexing="ij")
-    )
+    grids, distinct = np.meshgrid(landmark_ids, landmark_ids, indexing="ij"), ~np.eye(len(landmark_ids), dtype=bool)
+    anchor, landmark = (grid[distinct] for grid in grids)
     answered = answered_codes(knowledge)
     missing = _size(landmark_ids, anchor, landmark, objects) - _answers(answered, landmark_ids, objects)
     order = np.lexsort((rng.random(len(anchor)), missing))

@@ -19,11 +19,7 @@ from stream_engine.formats.options import EventOptions, UnusableOptions
 Four = tuple[str, str, str, str]  # i, j, k, l: is d(i, j) < d(k, l)?
 SIDES = ("left", "right")
 PAIRS = ("near_i", "near_j", "far_i", "far_j")
-QUESTION_COLUMNS = (
-    "asked_anchor",
-    "asked_left",
-    "asked_right",
-)  # fields that say which of several questions of a row this is
+QUESTION_COLUMNS = ("asked_anchor", "asked_left", "asked_right")  # which of several questions of a row this is
 NOTHING: Four = ("", "", "", "")  # the question of a row that asks none: no model knows it
 _TRIADS = {name for name, shapes in SHAPES.items() if shapes[0].name == "objects"}
 

@@ -109,10 +109,8 @@ def response_checks(snapshot: Snapshot, names: Sequence[str]) -> ResponseChecks:
         )
         requested = participant >= 0
         rows = requested[patterns["worker"]]
-        worker, size, value, n = (
-            participant[patterns["worker"][rows]],
-            *(patterns[key][rows] for key in ("shown", "value", "n")),
-        )
+        worker = participant[patterns["worker"][rows]]
+        size, value, n = (patterns[key][rows] for key in ("shown", "value", "n"))
         of_times = size == 0
         timed, *time_figures = _times(worker[of_times], value[of_times], n[of_times], p)
         fast, n_fast, seconds = (

@@ -207,10 +207,8 @@ def _em(
         weight = np.log(accuracy / (1 - accuracy))
         posterior = _sigmoid(slope * margin + _by_key(votes, net * weight[votes.worker])[votes.key])
         right = np.bincount(votes.worker, votes.n_lo * posterior + votes.n_hi * (1 - posterior), workers)
-        previous, accuracy = (
-            accuracy,
-            np.clip((prior[0] + right) / (sum(prior) + answers), 1 - MAX_ACCURACY, MAX_ACCURACY),
-        )
+        previous = accuracy
+        accuracy = np.clip((prior[0] + right) / (sum(prior) + answers), 1 - MAX_ACCURACY, MAX_ACCURACY)
         if slope:
             p = _sigmoid(slope * margin)
             slope = max(slope + float((posterior - p) @ margin) / max(float((p * (1 - p)) @ margin**2), 1e-9), 1e-6)

@@ -213,10 +213,8 @@ def _transforms(
             if row["set"] == feature_set.name and (kind := AS_IS if "weight" in row else row["transform"]) in kinds:
                 kinds[kind] = _loss(row)
         kind = min(kinds, key=lambda candidate: kinds[candidate])
-        points, transform = (
-            models.points(feature_set, setting.measure),
-            models.transformed(kind, feature_set, setting, all_answers),
-        )
+        points = models.points(feature_set, setting.measure)
+        transform = models.transformed(kind, feature_set, setting, all_answers)
         arrays |= {
             f"mean_{number}": points.mean,
             f"map_{number}": transform * points.scale,
@@ -274,9 +272,8 @@ def _failures(
         prediction = evaluated.by_response[row["set"], row["transform"]]
         right = prediction.right
     answered, times = prediction.at, answers.times[prediction.at]
-    agreement, n_one_way, n_other_way = (
-        column[answered] for column in tested_answers.agreement(evaluated.units, answers.rows)
-    )
+    agreements = tested_answers.agreement(evaluated.units, answers.rows)
+    agreement, n_one_way, n_other_way = (column[answered] for column in agreements)
     answered_rows, n = answers.rows[answered], evaluated.n
 
     def by_object(values: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

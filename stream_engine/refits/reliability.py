@@ -128,10 +128,8 @@ def _report(
     record: worker_reliability.Records,
     tallies,
 ) -> dict[str, Any]:
-    decided, catch_trials = (
-        int((record.agreed + record.disagreed).sum()),
-        int(tallies["passed"].sum() + tallies["failed"].sum()),
-    )
+    decided = int((record.agreed + record.disagreed).sum())
+    catch_trials = int(tallies["passed"].sum() + tallies["failed"].sum())
     quantiles = (
         np.quantile(reliability.accuracy, [0.1, 0.5, 0.9]).round(4).tolist() if len(reliability.accuracy) else []
     )
