@@ -1,8 +1,8 @@
 """Are there clusters, and how many? One graded answer (`clustering.graded`; docs/design/clustering.md).
 
 With many different questions, positions are those of the embedding of the same snapshot, which a run, the command
-`refit` and a study fit first; with few, objects are embedded here (`clustering.graded.MAX_EMBEDDED_QUESTIONS`). Nothing
-is drawn at random, and labels keep their meaning from one snapshot to the next.
+`refit` and a study fit first; with few, objects are embedded here (`clustering.graded.MAX_EMBEDDED_QUESTIONS`).
+Nothing is drawn at random, and labels keep their meaning from one snapshot to the next.
 """
 
 from typing import Any

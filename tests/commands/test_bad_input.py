@@ -250,6 +250,6 @@ def test_copies_are_dropped_within_one_run_and_the_next_says_that_it_knows_none_
     arguments = "run", votes, "--state", tmp_path / "S", "--drop-duplicates", "--no-refits"
     votes.write_text("\n".join(["anchor,near,far,worker,time", *rows, *rows, ""]))
     first = engine(*arguments).stderr
-    assert states(first, "5 comparisons, 0 rejected, 5 excluded by … copies") and "--start-over" not in first
+    assert states(first, "5 comparisons, 0 rejected, 5 excluded … copies") and "--start-over" not in first
     votes.write_text("\n".join(["anchor,near,far,worker,time", *rows, *rows, *rows, ""]))
     assert states(engine(*arguments).stderr, "copies … --start-over … --drop-duplicates … 5 comparisons")

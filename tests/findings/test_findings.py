@@ -114,14 +114,14 @@ def test_a_fitted_map_notices_who_the_counts_cannot_tell_from_others():
     events = responses(rng, dict.fromkeys(names, 60), lambda name: name != "p3", n=20)
     by_counts, fitted = study(events), study(events).fit("embedding", **QUICK)
     weak, strong = (check_participants(each.published, False) for each in (by_counts, fitted))
-    assert strong.noticed > weak.noticed + 0.2
+    assert strong.power > weak.power + 0.2
     reasons = dict(zip(strong.names, strong.reasons))
     assert "p3" in reasons and not any(weak.reasons)
     assert "chance" in reasons.pop("p3") and not any(reasons.values())
     later = study(events[:-60]).published
     assert (
-        check_participants(fitted.published._replace(snapshot=later.snapshot), False).noticed
-        == check_participants(later, False).noticed
+        check_participants(fitted.published._replace(snapshot=later.snapshot), False).power
+        == check_participants(later, False).power
     )
 
 
