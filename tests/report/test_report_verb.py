@@ -60,12 +60,12 @@ def test_straight_from_a_file_is_the_page_of_a_run_over_it(study, tmp_path):
 def test_the_page_is_there_while_refits_are_still_running(tmp_path, monkeypatch):
     out, real, pages, begun = tmp_path / "r.html", run.run, [], []
 
-    def slow(settings, bars, say, meanwhile, typed):
+    def slow(settings, bars, say, meanwhile, command):
         def told(running):
             meanwhile(running)
             begun.append((running, out.read_text()))
 
-        real(settings, bars, say=say, meanwhile=meanwhile and told)
+        real(settings, bars, say=say, meanwhile=meanwhile and told, command=command)
         if meanwhile:
             meanwhile(["sdp_clustering"])
         pages.append(out.read_text() if meanwhile else None)
