@@ -47,7 +47,7 @@ CALLED = (
 )
 BY_ANOTHER, CUT, DRAWN = "tested in its room", "a threshold, not told", "a half width of 1.96, told in test_told.py"
 STATISTICS = {  # file:function -> in which tables below it is, or what else it is
-    "clustering/sentence.py:_more": CUT,
+    "clustering/sentence.py:_further_statements": CUT,
     "collect/question_maker.py:ellipse_size": "quantiles",
     "commands/inspect.py:_cell": DRAWN,
     "embedding/choice.py:interval": "INTERVALS",
@@ -355,8 +355,8 @@ def of_places(rng):
     """Samples of where objects are, two of which mirror each other."""
     spread = np.array([[[2.0, 0.5], [0.5, 1.0]], [[0.1, 0.0], [0.0, 0.3]]])
     made = ensemble(Model(np.zeros((2, 2)), spread, 0.0, 0.0, 1.0, 1.0), np.array([1, 0]), rng, 2)
-    assert made.away.sum(axis=1) == pytest.approx(0)
-    turned = made.away[:, 0] @ np.array([1.0, 1.0])
+    assert made.deviations.sum(axis=1) == pytest.approx(0)
+    turned = made.deviations[:, 0] @ np.array([1.0, 1.0])
     return turned, np.zeros(2), spread.sum(axis=(1, 2))[[1, 0]]
 
 
