@@ -185,8 +185,10 @@ def _question_of(answer: list[tuple[str, ...]]) -> Any:
     """The question that an event of these comparisons answers, regardless of the answer.
 
     >>> odd_is_c, odd_is_a = [("a", "b", "c"), ("b", "a", "c")], [("b", "c", "a"), ("c", "b", "a")]
-    >>> _question_of(odd_is_c) == _question_of(odd_is_a), _question_of([("a", "b", "c")]) == _question_of([("a", "c",
-    "b")]) (True, True)
+    >>> _question_of(odd_is_c) == _question_of(odd_is_a)
+    True
+    >>> _question_of([("a", "b", "c")]) == _question_of([("a", "c", "b")])
+    True
     >>> _question_of([("a", "b", "c")]) == _question_of([("b", "a", "c")])
     False
     """

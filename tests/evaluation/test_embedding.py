@@ -60,7 +60,7 @@ def test_pictures_do_not_flip(seed):
 def test_coordinates_of_a_choice_are_its_own_and_what_else_is_known_lies_on_its_axes():
     points, ids = world(5, 9, 2), np.array([0, 2, 3, 6])
     gram, known = points[ids] @ points[ids].T, np.arange(9) != 4
-    for rows, more in ((ids, {}), (np.flatnonzero(known), {"factor": points * known[:, None], "known": known})):
+    for rows, more in ((ids, {}), (np.flatnonzero(known), {"factor": points * known[:, None], "has_place": known})):
         found = embedding.coordinates(gram, ids, 9, 2, **more)["coordinates"]
         np.testing.assert_allclose(pdist(found[rows]), pdist(points[rows]), atol=1e-9)
         assert not np.delete(found, rows, axis=0).any()
