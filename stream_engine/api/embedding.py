@@ -38,7 +38,7 @@ class OrdinalEmbedding(LearnedObjects):
     Parameters
     ----------
     n_components : int, optional
-        Number of dimensions; None: the number that predicts held-out answers best.
+        Number of dimensions; None: the smallest that predicts held-out answers nearly as well as the best.
     kernel : {'ste', 't-ste'}, optional
         The model of an answer; by default selected by held-out log loss.
     ridge : float, optional

@@ -62,7 +62,7 @@ class Study(Tables):
         Parameters
         ----------
         d : int, optional
-            Number of dimensions; None: the number that predicts held-out answers best.
+            Number of dimensions; None: the smallest that predicts held-out answers nearly as well as the best.
 
         Returns
         -------

@@ -60,7 +60,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Parameters
     ----------
     dimensions : int, optional
-        Number of dimensions; default: the number that predicts held-out answers best.
+        Number of dimensions; default: the smallest that predicts held-out answers nearly as well as the best.
     kernel : {'ste', 't-ste'}, optional
         "ste" or "t-ste"; default: by held-out log loss.
     ridge : float, optional

@@ -13,7 +13,7 @@ import stream_engine
 from stream_engine.evaluation import participants, response_checks
 from stream_engine.evaluation.connection import components
 from stream_engine.evaluation.participants import _against_map, check_participants, wilson
-from stream_engine.report.findings import TOPICS, findings, sentences, warnings
+from stream_engine.report.findings import TOPICS, findings, models, sentences, warnings
 from stream_engine.report.findings.data import excluded
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.state.artifact import Artifact
@@ -122,6 +122,15 @@ def test_a_fitted_map_notices_who_the_counts_cannot_tell_from_others():
     assert (
         check_participants(fitted.published._replace(snapshot=later.snapshot), False).power
         == check_participants(later, False).power
+    )
+
+
+def test_the_map_is_said_to_have_the_best_number_of_dimensions_only_where_it_has():
+    report = {"dimensions_at_least": 1, "dimensions_interval": [1, 4]}
+    (best,), (smaller,) = (list(models._dimensions(report, d, True)) for d in (4, 2))
+    assert "4 dimensions, the number that predicts held-out comparisons best; 1 to 4" in best.text
+    assert (
+        "2 dimensions, the smallest number that predicts" in smaller.text and "as the best, 4; 1 to 4" in smaller.text
     )
 
 

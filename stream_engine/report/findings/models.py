@@ -150,8 +150,12 @@ def _dimensions(report: Mapping[str, Any], d: int, chosen: bool) -> Iterator[Fin
         text += f"; adding one more is not significant (p = {p_value(more)})." if isinstance(more, int | float) else "."
         yield Finding("dimensions", text, figures)
     if d > least and chosen:
-        text = f"The map has {d} dimensions, the number that predicts held-out comparisons best"
         low, high = report.get("dimensions_interval") or (d, d)
+        text = f"The map has {d} dimensions, the "
+        if d < high:
+            text += f"smallest number that predicts held-out comparisons nearly as well as the best, {high}"
+        else:
+            text += "number that predicts held-out comparisons best"
         text += f"; {low} to {high} predict no worse (95 % interval)." if low < high else "."
         figures["interval"] = [low, high]
         yield Finding("dimensions_for_prediction", text, figures)
