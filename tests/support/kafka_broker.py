@@ -212,8 +212,9 @@ class Broker:
             "share.coordinator.state.topic.replication.factor": copies,
             "share.coordinator.state.topic.min.isr": 1,
             "group.initial.rebalance.delay.ms": 0,
-            # A killed broker's registration has to lapse before its successor is let in.
-            "broker.session.timeout.ms": 2000,
+            # A killed broker's registration has to lapse before its successor is let in; of several brokers on a busy
+            # machine, one that waits for a processor is not to be taken for dead.
+            "broker.session.timeout.ms": 2000 if copies == 1 else 6000,
             "broker.heartbeat.interval.ms": 400,
             "log.cleaner.backoff.ms": "300",  # for topics that are compacted
             "log.cleaner.dedupe.buffer.size": "2097152",
