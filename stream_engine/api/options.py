@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from stream_engine.api.frames import EXPECTED, BadFrame
 from stream_engine.formats.inference import understood
-from stream_engine.formats.options import EventOptions
+from stream_engine.formats.options import EventOptions, by_field, in_words
 from stream_engine.formats.reading import Decision, Obstacle, Reading, excluding
 from stream_engine.formats.record_columns import Records
 from stream_engine.formats.record_filters import matching
@@ -54,7 +54,10 @@ def options_of(
     """The options of events by the arguments of `read` and `predict`."""
     return EventOptions(
         type,
-        {field: (names,) if isinstance(names, str) else tuple(names) for field, names in (columns or {}).items()},
+        {
+            field: (names,) if isinstance(names, str) else tuple(names)
+            for field, names in by_field(columns or {}).items()
+        },
         {
             "".join(name.split()) if name[-1] in "=<>" else name: _as_text(value)
             for name, value in (where or {}).items()
@@ -158,7 +161,10 @@ def options_of_reading(reading: Reading, options: EventOptions) -> EventOptions:
 
 def _as_arguments(options: EventOptions, defaults: EventOptions) -> str:
     """Options as the arguments of `read`."""
-    default, columns = defaults._asdict(), {field: "|".join(names) for field, names in options.columns.items()}
+    default, columns = (
+        defaults._asdict(),
+        {field: "|".join(names) for field, names in in_words(options.columns).items()},
+    )
     texts = {**options._asdict(), "columns": columns}
     return ", ".join(f"{key}={value!r}" for key, value in texts.items() if value and value != default[key])
 

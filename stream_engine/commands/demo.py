@@ -143,7 +143,7 @@ def survey(folder: Path, pictures: Path) -> Iterator[str]:
         f"{counters['events']:,} answers about {len(published.snapshot.objects)} objects read from {file}; "
         f"{counters['filtered']:,} practice trials excluded",
     )
-    yield from (_line("copies", line) for line in outcome if "sent twice" in line)
+    yield from (_line("copies", line.removeprefix("warning: ")) for line in outcome if "sent twice" in line)
     yield _line("answers", statements["accuracy"][0].text)
     if facts.participants:
         flagged = [name for name, why in zip(facts.participants.names, facts.participants.reasons) if why]

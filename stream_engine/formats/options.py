@@ -6,7 +6,9 @@ out of memory therefore ends the run and rejects no event.
 
 import errno
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+Columns = TypeVar("Columns")
 
 
 class Bounds(NamedTuple):
@@ -68,7 +70,26 @@ FIRST_OF = {
 }  # how answers are given -> number of the first object
 ANSWER_IS = ("nearer", "farther")  # which object an answer names
 PARTICIPANT_FROM = ("file",)
+PARTICIPANT = "participant"  # as options call the field `worker`
 MAX_TIME_AHEAD = 86_400.0  # a day: clocks differ, and so do time zones that were forgotten
+
+
+def by_field(columns: Mapping[str, Columns]) -> dict[str, Columns]:
+    """The columns of `--columns` by the field of an event that they hold.
+
+    >>> by_field({"anchor": "probe", "participant": "subject"})
+    {'anchor': 'probe', 'worker': 'subject'}
+    """
+    return {"worker" if name == PARTICIPANT else name: value for name, value in columns.items()}
+
+
+def in_words(columns: Mapping[str, Columns]) -> dict[str, Columns]:
+    """The columns of `--columns` as they are printed.
+
+    >>> in_words({"worker": "subject"})
+    {'participant': 'subject'}
+    """
+    return {PARTICIPANT if name == "worker" else name: value for name, value in columns.items()}
 
 
 class UnusableOptions(ValueError):

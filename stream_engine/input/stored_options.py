@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import structs
 
+from stream_engine.formats.options import in_words
 from stream_engine.formats.reading import Decision
 from stream_engine.input.settings import BadSettings, Input, Settings
 
@@ -125,7 +126,7 @@ def as_arguments(options: Mapping[str, Any]) -> str:
         elif key == "codes":
             words += [f"--codes {quote(f'{field}:' + _pairs(codes))}" for field, codes in value.items()]
         elif isinstance(value, Mapping):
-            words.append(f"--{key} {quote(_pairs(value))}")
+            words.append(f"--{key} {quote(_pairs(in_words(value)))}")
         else:
             words.append(f"--{key.replace('_', '-')} {'tab' if value == chr(9) else quote(str(value))}")
     return " ".join(words) or "no input options"

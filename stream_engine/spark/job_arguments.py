@@ -12,7 +12,7 @@ from connectors.kafka.client import Address, parse_address
 from stream_engine.data.comparisons import READABLE_TYPES
 from stream_engine.formats import FORMATS
 from stream_engine.formats.event_fields import fields_of, where_of
-from stream_engine.formats.options import EventOptions
+from stream_engine.formats.options import EventOptions, by_field
 from stream_engine.input.settings import BadSettings
 from stream_engine.input.settings.loading import mapping
 
@@ -85,7 +85,9 @@ def job_of(words: Sequence[str]) -> Job:
     Raises `BadSettings`, `UnusableSource`, `UnusableOptions`.
     """
     parsed = arguments().parse_args(words)
-    columns = {field: tuple(names.split("|")) for field, names in mapping(parsed.columns, "--columns").items()}
+    columns = {
+        field: tuple(names.split("|")) for field, names in by_field(mapping(parsed.columns, "--columns")).items()
+    }
     events = EventOptions(parsed.type, columns, dict(map(where_of, parsed.where)))
     kafka = bool(topics(parsed.sources))
     fields_of(events)

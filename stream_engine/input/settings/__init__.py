@@ -6,7 +6,7 @@ Packages receive plain arguments.
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct, field, structs
 
 from connectors.kafka.start_offsets import ON_OFFSET_LOSS, start_of
 from stream_engine.alignment.feature_files import FeatureSpec
@@ -14,7 +14,7 @@ from stream_engine.counts import ACCUMULATORS, DEFAULT_ACCUMULATORS, Forgetting
 from stream_engine.data import logs
 from stream_engine.data.comparisons import READABLE_TYPES
 from stream_engine.formats import INPUT_FORMATS
-from stream_engine.formats.options import ANSWER_IS, FIRST_OF, MAX_TIME_AHEAD, PARTICIPANT_FROM, Bounds
+from stream_engine.formats.options import ANSWER_IS, FIRST_OF, MAX_TIME_AHEAD, PARTICIPANT_FROM, Bounds, by_field
 from stream_engine.kernel_learning.auxiliary_files import KernelSpec
 from stream_engine.refits import REFITS
 
@@ -88,6 +88,7 @@ class Input(_Section, frozen=True):
     shard: str | None = None  # Kafka: share of the partitions that this process reads, "i/n"
 
     def __post_init__(self):
+        structs.force_setattr(self, "columns", by_field(self.columns))
         for start in (self.start, *self.start_partitions.values()):
             start_of(start)
 

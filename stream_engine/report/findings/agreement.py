@@ -39,7 +39,7 @@ def participants(facts: Facts) -> Iterator[Finding]:
             {"participants": people},
         )
         return
-    if again := int(checks.responding.duplicates.sum()):
+    if again := _copies(facts):
         text = f"{some(again, 'answer was', 'answers were')} recorded more than once, by the same participant at the "
         yield Finding("duplicates", f"{text}same time.", {"answers": again}, level=WARNING)
     judged = int((np.minimum(checks.responses, np.isfinite(checks.accuracy) * checks.responses) >= MIN_ANSWERS).sum())
@@ -61,6 +61,11 @@ def participants(facts: Facts) -> Iterator[Finding]:
         )
         yield Finding("participants", text + _power(checks), figures | {"checked": judged})
         yield from _weaker_check(facts)
+
+
+def _copies(facts: Facts) -> int:
+    """Answers that were recorded again at the same time by the same participant."""
+    return 0 if facts.participants is None else int(facts.participants.responding.duplicates.sum())
 
 
 def _weaker_check(facts: Facts) -> Iterator[Finding]:
@@ -138,7 +143,8 @@ def agreement(facts: Facts) -> Iterator[Finding]:
             text += "rows may be in the data twice. Remove copies and read the data again; every figure counts them."
             yield Finding("only_same_answers", text, {"answers": again}, level=WARNING)
         else:
-            text = f"The same participant, asked again, gives the same answer in {percent(themselves)}."
+            text = f"The same participant, asked again, gives the same answer in {percent(themselves)}"
+            text += " (copies of answers count as answers)." if _copies(facts) else "."
             yield Finding("test_retest_agreement", text, {"share": themselves})
     if not summary["triplets"]:
         return
