@@ -1,14 +1,13 @@
-"""The kernel, the ridge and the number of dimensions, by the log loss of held-out units; what is given is not chosen.
+"""The kernel, the ridge and the number of dimensions, selected by the log loss on a validation set of whole responses.
 
-Units (whole responses) are in the training, the validation or the test set: never in two of these. Log loss and not the
-share of errors decides, because on easy data the latter says too little about the ridge. Each fit is evaluated with its
-`calibration` on the same units: otherwise, a fit with a better order loses to one whose margins have the right size by
-luck (alien eggs: t-STE to STE). The ridge falls along a path, each fit begun at the one before, and goes on below the
-grid while that helps. Larger numbers of dimensions are tried while they help, smaller ones, each with a few ridges,
-until they are much worse. The smallest number within one standard error (paired, by unit) and `LITTLE` of the best
-predicts: of many numbers that predict alike, the best on a validation set is often a too large one. Within one
-standard error alone it would be too small where units are few (food100, 370 responses: 1). What matters to single
-participants has dimensions of its own (`differences`). Some 20 to 40 fits.
+Log loss and not the share of errors decides, because on easy data the latter says too little about the ridge. Each fit
+is evaluated with its `calibration` on the same responses: otherwise, a fit with a better order loses to one whose
+margins have the right size by luck (alien eggs: t-STE to STE). The ridge falls along a path, each fit begun at the one
+before, and goes on below the grid while that helps. Larger numbers of dimensions are tried while they help, smaller
+ones, each with a few ridges, until they are much worse. The smallest number within one standard error (paired, by
+response) and `TOLERATED_LOSS` of the best is selected: of many numbers that predict alike, the best on a validation set
+is often a too large one. Within one standard error alone it would be too small where responses are few (food100, 370
+responses: 1). What matters to single participants has dimensions of its own (`differences`). Some 20 to 40 fits.
 """
 
 from collections.abc import Callable
@@ -26,18 +25,19 @@ from stream_engine.evaluation.answer_probabilities import margins, probability
 
 RIDGES = (10.0, 3.0, 1.0, 0.3, 0.1)
 DIMENSIONS = (1, 2, 3, 4, 5, 8, 12, 18, 27)
-LARGER = (*DIMENSIONS, 40, 60)  # where the search was in some of the questions
-FIRST = 5  # dimensions in which the kernel and the ridge are chosen, where the dimensions are not given
-BEYOND = 1e-3  # ridges below are not tried
-GAIN = 1e-4  # nats an answer that a smaller ridge must gain to count as better
-CHEAP = CAREFUL / 10  # questions times dimensions up to which more ridges are tried in few dimensions
-LITTLE = 0.004  # nats an answer that fewer dimensions may cost
-FAR = 4.0  # standard errors by which a number of dimensions is worse, below which no smaller one is tried
-SIGNIFICANT = 1.96  # standard errors of an interval of 95 %
-WITHOUT = 1  # ridges in a row that do not help, after which a path ends
-FEW = 40.0  # answers that must choose at least
-MANY, ENOUGH = 400_000, 10  # questions above which fits that only choose have so many iterations
-USUAL = Setting("t-ste", 2, 0.3)  # where there are fewer
+LARGER_DIMENSIONS = (*DIMENSIONS, 40, 60)  # where the search was in some of the questions
+FIRST_DIMENSIONS = 5  # dimensions in which the kernel and the ridge are chosen, where the dimensions are not given
+MIN_RIDGE = 1e-3  # ridges below are not tried
+MIN_GAIN = 1e-4  # nats an answer that a smaller ridge must gain to count as better
+MAX_CHEAP_SIZE = CAREFUL / 10  # questions times dimensions up to which more ridges are tried in few dimensions
+TOLERATED_LOSS = 0.004  # nats an answer that fewer dimensions may cost
+MUCH_WORSE = 4.0  # standard errors by which a number of dimensions is worse, below which no smaller one is tried
+INTERVAL_ERRORS = 1.96  # standard errors of an interval of 95 %
+MAX_WORSE_RIDGES = 1  # ridges in a row that do not help, after which a path ends
+MIN_VALIDATION_ANSWERS = 40.0  # answers that must choose at least
+LARGE_QUESTIONS = 400_000  # questions above which a fit that only chooses has at most `FEW_ITERATIONS`
+FEW_ITERATIONS, MAX_ITERATIONS = 10, 1000
+DEFAULT_SETTING = Setting("t-ste", 2, 0.3)  # where there are too few answers to choose
 
 
 class Trial(NamedTuple):
@@ -46,8 +46,8 @@ class Trial(NamedTuple):
     setting: Setting
     log_loss: float
     losses: np.ndarray  # by unit
-    found: Embedding
-    wide: np.ndarray | None
+    embedding: Embedding
+    wide_points: np.ndarray | None  # of a fit in more dimensions, at which the next one begins
     calibration: Calibration  # used for the losses
 
 
@@ -55,89 +55,93 @@ class Choice(NamedTuple):
     """What to fit with, all that was tried, and an embedding that is a good start."""
 
     setting: Setting
-    by: str
-    tried: list[dict[str, float | str]]
-    begin: tuple[np.ndarray, ...]  # good points to begin a fit at
+    basis: str  # what the setting rests on
+    trials: list[dict[str, float | str]]
+    starts: tuple[np.ndarray, ...]  # good points to begin a fit at
     calibration: Calibration | None = None  # on the validation set; None: as fitted
-    found: Embedding | None = None  # the fit to the training set, where settings were compared
+    embedding: Embedding | None = None  # the fit to the training set, where settings were compared
     interval: tuple[int, int] | None = None  # numbers of dimensions that predict no worse than the best, at 95 %
     smallest: Trial | None = None  # the best in the smallest number within one standard error of the best
-    outside: np.ndarray | None = None  # (U,) bool: units that neither chose nor were fitted to
+    test_units: np.ndarray | None = None  # (U,) bool: in neither the training nor the validation set
 
 
 def choose(
     questions: Questions,
-    held: Answers,
+    validation: Answers,
     kernel: str | None = None,
     d: int | None = None,
     ridge: float | None = None,
     fixed_lapse: bool = False,
     progress: Callable[..., bool | None] = lambda done, total, **figures: None,
 ) -> Choice:
-    """The setting whose fit to `questions` predicts `held` best, of those tried until `progress` returned True.
+    """The setting whose fit to `questions` predicts `validation` best, of those tried until `progress` returned True.
     O(20 q d iterations)."""
-    most = max(questions.n_objects - 1, 1)
+    max_dimensions = max(questions.n_objects - 1, 1)
     if kernel is not None and d is not None and ridge is not None:
         return Choice(Setting(kernel, d, ridge), "given", [], ())
-    if held.times.sum() < FEW or not len(questions.rows):
-        usual = Setting(kernel or USUAL.kernel, d or min(USUAL.d, most), ridge or USUAL.ridge)
-        return Choice(usual, "too few answers for a validation set", [], ())
-    search = _Search(questions, held, fixed_lapse, progress, ridge is not None)
+    if validation.times.sum() < MIN_VALIDATION_ANSWERS or not len(questions.rows):
+        setting = Setting(
+            kernel or DEFAULT_SETTING.kernel,
+            d or min(DEFAULT_SETTING.d, max_dimensions),
+            ridge or DEFAULT_SETTING.ridge,
+        )
+        return Choice(setting, "too few answers for a validation set", [], ())
+    search = _Search(questions, validation, fixed_lapse, progress, ridge is not None)
     ridges = [ridge] if ridge is not None else _ridges(questions)
-    first = d if d is not None else min(FIRST, most)
-    paths = sorted((search.path(each, first, ridges) for each in ([kernel] if kernel else KERNELS)), key=_loss)
+    first_d = d if d is not None else min(FIRST_DIMENSIONS, max_dimensions)
+    best_by_kernel = sorted(
+        (search.try_falling_ridges(each, first_d, ridges) for each in ([kernel] if kernel else KERNELS)), key=_loss
+    )
     if d is None and not search.stopped:
-        search.dimensions(paths, most)
-        if ridge is None and search.best().setting.d != first:
-            search.beside(search.best())
-    chosen = search.best() if d is not None else search.sparing()
-    tried = [{**each.setting._asdict(), "log_loss": each.log_loss} for each in search.tried]
+        search.try_dimensions(best_by_kernel, max_dimensions)
+        if ridge is None and search.best().setting.d != first_d:
+            search.try_neighbouring_ridges(search.best())
+    chosen = search.best() if d is not None else search.most_economical()
     return Choice(
         chosen.setting,
         "held-out log loss",
-        tried,
-        (chosen.found.points,),
+        search.figures(),
+        (chosen.embedding.points,),
         chosen.calibration,
-        chosen.found,
+        chosen.embedding,
         interval=search.interval() if d is None else None,
         smallest=search.smallest(),
     )
 
 
-def larger(
+def choose_larger(
     chosen: Choice,
     questions: Questions,
-    held: Answers,
+    validation: Answers,
     fixed_lapse: bool = False,
     progress: Callable[..., bool | None] = lambda done, total, **figures: None,
 ) -> Choice:
     """A choice that was made with some of the questions, in more dimensions where all of them support it: each next
     number is tried with all while it predicts better by more than one standard error. O(q d iterations) a fit."""
-    if chosen.found is None or chosen.calibration is None:
+    if chosen.embedding is None or chosen.calibration is None:
         return chosen
-    search = _Search(questions, held, fixed_lapse, progress, True)
-    near = Trial(chosen.setting, 0.0, np.empty(0), chosen.found, None, chosen.calibration)
-    best = search.attempt(chosen.setting, near)
-    for d in LARGER:
+    search = _Search(questions, validation, fixed_lapse, progress, True)
+    trial = Trial(chosen.setting, 0.0, np.empty(0), chosen.embedding, None, chosen.calibration)
+    best = search.attempt(chosen.setting, trial)
+    for d in LARGER_DIMENSIONS:
         if chosen.setting.d < d < questions.n_objects and not search.stopped:
-            tried = search.attempt(chosen.setting._replace(d=d), best)
-            if _no_worse(best, tried, 1.0):
+            trial = search.attempt(chosen.setting._replace(d=d), best)
+            if _no_worse(best, trial, 1.0):
                 break
-            best = tried
-    more = [{**each.setting._asdict(), "log_loss": each.log_loss} for each in search.tried]
+            best = trial
     return chosen._replace(
         setting=best.setting,
-        tried=chosen.tried + more,
-        begin=(best.found.points,),
+        trials=chosen.trials + search.figures(),
+        starts=(best.embedding.points,),
         calibration=best.calibration,
-        found=best.found,
+        embedding=best.embedding,
         interval=search.interval(),
         smallest=search.smallest(),
     )
 
 
-def _loss(tried: Trial) -> float:
-    return tried.log_loss
+def _loss(trial: Trial) -> float:
+    return trial.log_loss
 
 
 def _ridges(questions: Questions) -> list[float]:
@@ -148,105 +152,120 @@ def _ridges(questions: Questions) -> list[float]:
 
 class _Search:
     def __init__(
-        self, questions: Questions, held: Answers, fixed: bool, progress: Callable[..., bool | None], given_ridge: bool
+        self,
+        questions: Questions,
+        validation: Answers,
+        fixed_lapse: bool,
+        progress: Callable[..., bool | None],
+        given_ridge: bool,
     ) -> None:
-        self.questions, self.held, self.progress, self.given_ridge = questions, held, progress, given_ridge
-        self.more: dict[str, Any] = {"fixed_lapse": fixed, "tolerance": ROUGH}
-        self.most = ENOUGH if len(questions.rows) > MANY else 1000
-        self.tried: list[Trial] = []
+        self.questions, self.validation, self.progress, self.given_ridge = questions, validation, progress, given_ridge
+        self.options: dict[str, Any] = {"fixed_lapse": fixed_lapse, "tolerance": ROUGH}
+        self.max_iterations = FEW_ITERATIONS if len(questions.rows) > LARGE_QUESTIONS else MAX_ITERATIONS
+        self.trials: list[Trial] = []
         self.stopped = False  # by whoever listens to the progress
-        self.unit = np.unique(held.response, return_inverse=True)[1].reshape(-1)
+        self.unit = np.unique(validation.response, return_inverse=True)[1].reshape(-1)
 
-    def attempt(self, setting: Setting, near: Trial | None = None) -> Trial:
-        """Fit with a setting, begun at an answer nearby; in another number of dimensions only where two starts cost too
-        much, because of few questions a fit from scratch is often the better one."""
-        q, (kernel, d, ridge) = self.questions, setting
-        start = lapse = wide = None
-        careful = len(q.rows) * d <= CAREFUL
-        if near is not None and (near.setting.d == d or not careful):
-            start, lapse = near.found.points, near.found.lapse
-        if near is not None and near.setting.kernel == kernel:
-            wide = near.wide
-        if careful:
-            found, wide = fit_carefully(q, d, ridge, kernel=kernel, start=start, wide=wide, lapse=lapse, **self.more)
-        else:
-            found, wide = (
-                fit(q, d, ridge, kernel=kernel, start=start, lapse=lapse, max_iterations=self.most, **self.more),
-                None,
-            )
-        delta = margins(found.points, self.held.rows, found.alpha)
-        calibration = calibrate(delta, self.held.times, population_lapse(found.lapse, q))
-        lapse = known_lapses(found.lapse, q, calibration.lapse)[self.held.participant + 1]
-        losses = unit_losses(probability(calibration.scale * delta, lapse), self.held, self.unit)
-        done = Trial(setting, float(losses.sum() / self.held.times.sum()), losses, found, wide, calibration)
-        self.tried.append(done)
-        self.stopped |= bool(self.progress(len(self.tried), len(self.tried) + 1, log_loss=done.log_loss))
-        return done
+    def figures(self) -> list[dict[str, float | str]]:
+        """Every setting with its loss, for the report."""
+        return [{**each.setting._asdict(), "log_loss": each.log_loss} for each in self.trials]
 
-    def path(self, kernel: str, d: int, ridges: list[float]) -> Trial:
+    def attempt(self, setting: Setting, neighbour: Trial | None = None) -> Trial:
+        """Fit with a setting, begun at the fit with a similar one; in another number of dimensions only where two
+        starts cost too much, because of few questions a fit from scratch is often the better one."""
+        questions, validation = self.questions, self.validation
+        embedding, wide_points = self._fit(setting, neighbour)
+        delta = margins(embedding.points, validation.rows, embedding.alpha)
+        calibration = calibrate(delta, validation.times, population_lapse(embedding.lapse, questions))
+        lapse = known_lapses(embedding.lapse, questions, calibration.lapse)[validation.participant + 1]
+        losses = unit_losses(probability(calibration.scale * delta, lapse), validation, self.unit)
+        log_loss = float(losses.sum() / validation.times.sum())
+        trial = Trial(setting, log_loss, losses, embedding, wide_points, calibration)
+        self.trials.append(trial)
+        self.stopped |= bool(self.progress(len(self.trials), len(self.trials) + 1, log_loss=log_loss))
+        return trial
+
+    def _fit(self, setting: Setting, neighbour: Trial | None) -> tuple[Embedding, np.ndarray | None]:
+        """The fit, and the points of the one in more dimensions that it may have begun at."""
+        questions, (kernel, d, ridge) = self.questions, setting
+        careful = len(questions.rows) * d <= CAREFUL
+        options: dict[str, Any] = {"kernel": kernel, **self.options}
+        if neighbour is not None and (neighbour.setting.d == d or not careful):
+            options |= {"start": neighbour.embedding.points, "lapse": neighbour.embedding.lapse}
+        if not careful:
+            return fit(questions, d, ridge, max_iterations=self.max_iterations, **options), None
+        if neighbour is not None and neighbour.setting.kernel == kernel:
+            options["wide"] = neighbour.wide_points
+        return fit_carefully(questions, d, ridge, **options)
+
+    def try_falling_ridges(self, kernel: str, d: int, ridges: list[float]) -> Trial:
         """The best of ever smaller ridges."""
         best = last = self.attempt(Setting(kernel, d, ridges[0]))
-        worse, ridge = 0, ridges[0]
-        while len(ridges) > 1 and worse <= WITHOUT and ridge > BEYOND and not self.stopped:
+        n_worse, ridge = 0, ridges[0]
+        while len(ridges) > 1 and n_worse <= MAX_WORSE_RIDGES and ridge > MIN_RIDGE and not self.stopped:
             at = int(np.searchsorted(-np.array(ridges), -ridge)) + 1
             ridge = ridges[at] if at < len(ridges) else ridge * ridges[-1] / ridges[-2]
             last = self.attempt(Setting(kernel, d, ridge), last)
-            better = last.log_loss < best.log_loss - GAIN
-            worse, best = (0, last) if better else (worse + 1, best)
+            better = last.log_loss < best.log_loss - MIN_GAIN
+            n_worse, best = (0, last) if better else (n_worse + 1, best)
         return best
 
     def best(self) -> Trial:
         """What has the smallest loss."""
-        return min(self.tried, key=_loss)
+        return min(self.trials, key=_loss)
 
-    def sparing(self) -> Trial:
+    def most_economical(self) -> Trial:
         """In the smallest number of dimensions that costs next to nothing beside the best, the best: what is within one
-        standard error and `LITTLE` is as likely as not the better one, and has fewer dimensions to explain."""
+        standard error and `TOLERATED_LOSS` is as likely as not the better one, and has fewer dimensions to explain."""
         best = self.best()
-        enough = [each for each in self.tried if each.log_loss <= best.log_loss + LITTLE and _no_worse(each, best, 1.0)]
-        return min(enough, key=lambda each: (each.setting.d, each.log_loss))
+        candidates = [
+            each
+            for each in self.trials
+            if each.log_loss <= best.log_loss + TOLERATED_LOSS and _no_worse(each, best, 1.0)
+        ]
+        return min(candidates, key=lambda each: (each.setting.d, each.log_loss))
 
     def smallest(self, errors: float = 1.0) -> Trial:
         """In the smallest number of dimensions that is within so many standard errors of the best, the best."""
-        enough = [each for each in self.tried if _no_worse(each, self.best(), errors)]
-        return min(enough, key=lambda each: (each.setting.d, each.log_loss))
+        candidates = [each for each in self.trials if _no_worse(each, self.best(), errors)]
+        return min(candidates, key=lambda each: (each.setting.d, each.log_loss))
 
     def interval(self) -> tuple[int, int]:
         """From the smallest number of dimensions that is not significantly worse than the best, to the best."""
-        return self.smallest(SIGNIFICANT).setting.d, self.best().setting.d
+        return self.smallest(INTERVAL_ERRORS).setting.d, self.best().setting.d
 
-    def dimensions(self, firsts: list[Trial], most: int) -> None:
-        """Try other numbers of dimensions. `firsts`: each kernel's best in the same number, the better one first; that
-        one goes on in larger numbers while they help, all in smaller ones until none is within `FAR` standard errors.
-        What is the best ridge in five dimensions is not in one, so some are tried there."""
-        sizes = [d for d in DIMENSIONS if d <= most]
-        first = firsts[0].setting.d
-        done = list(firsts)
-        for d in reversed([d for d in sizes if d < first]):
+    def try_dimensions(self, best_by_kernel: list[Trial], max_dimensions: int) -> None:
+        """Try other numbers of dimensions. `best_by_kernel`: each kernel's best in the same number, the better one
+        first; that one goes on in larger numbers while they help, all in smaller ones until none is within `MUCH_WORSE`
+        standard errors. What is the best ridge in five dimensions is not in one, so some are tried there."""
+        sizes = [d for d in DIMENSIONS if d <= max_dimensions]
+        best = best_by_kernel[0]
+        first_d, trials = best.setting.d, list(best_by_kernel)
+        for d in reversed([d for d in sizes if d < first_d]):
             smaller = [
                 self.attempt(each.setting._replace(d=d, ridge=ridge), each)
-                for each in firsts
+                for each in best_by_kernel
                 for ridge in self._ridges_in(d, each.setting.ridge)
             ]
-            done += smaller
-            if self.stopped or not any(_no_worse(each, firsts[0], FAR) for each in smaller):
+            trials += smaller
+            if self.stopped or not any(_no_worse(each, best, MUCH_WORSE) for each in smaller):
                 break
-        best = min(done, key=_loss)
+        best = min(trials, key=_loss)
         for d in sizes:
-            if not self.stopped and d > first and best.setting.d == max(each.setting.d for each in done):
-                done.append(self.attempt(firsts[0].setting._replace(d=d), best))
-                best = min(done, key=_loss)
+            if not self.stopped and d > first_d and best.setting.d == max(each.setting.d for each in trials):
+                trials.append(self.attempt(best_by_kernel[0].setting._replace(d=d), best))
+                best = min(trials, key=_loss)
 
     def _ridges_in(self, d: int, ridge: float) -> list[float]:
         """Ridges that are tried in fewer dimensions than the one that it is best for; beyond few questions that one."""
-        few = len(self.questions.rows) * d <= CHEAP and not self.given_ridge
-        return sorted({ridge, USUAL.ridge, USUAL.ridge / 3}) if few else [ridge]
+        few = len(self.questions.rows) * d <= MAX_CHEAP_SIZE and not self.given_ridge
+        return sorted({ridge, DEFAULT_SETTING.ridge, DEFAULT_SETTING.ridge / 3}) if few else [ridge]
 
-    def beside(self, chosen: Trial) -> None:
+    def try_neighbouring_ridges(self, chosen: Trial) -> None:
         """Try the neighbouring ridges."""
         kernel, d, ridge = chosen.setting
-        for by in (3.0, 0.3):
-            self.attempt(Setting(kernel, d, ridge * by), chosen)
+        for factor in (3.0, 0.3):
+            self.attempt(Setting(kernel, d, ridge * factor), chosen)
 
 
 def _no_worse(one: Trial, best: Trial, errors: float) -> bool:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stream_engine.data.answers import Answers
-from stream_engine.embedding.choice import USUAL, Choice
+from stream_engine.embedding.choice import DEFAULT_SETTING, Choice
 from stream_engine.embedding.fit import LOOSE, fit_carefully
 from stream_engine.embedding.held_out import known_lapses
 from stream_engine.embedding.questions import of_answers
@@ -47,7 +47,7 @@ class Dimensions(NamedTuple):
 def dimensions_at_least(
     answers: Answers,
     fold: np.ndarray,
-    ridge: float = USUAL.ridge,
+    ridge: float = DEFAULT_SETTING.ridge,
     most: int = MOST,
     level: float = LEVEL,
     progress: Callable[..., bool | None] = lambda done, total, **figures: None,
@@ -75,8 +75,8 @@ def dimensions_at_least(
 def report_of(responses: Responses, answers: Answers, chosen: Choice, seed: int, **more: Any) -> dict[str, Any]:
     """`dimensions_at_least` and `dimensions_tested` of a refit's report: the bound and what it rests on, or nothing and
     why. `answers` are all that there are."""
-    if chosen.setting.d and chosen.by != "held-out log loss":
-        return {"dimensions_at_least": None, "dimensions_tested": f"no: {chosen.by}"}
+    if chosen.setting.d and chosen.basis != "held-out log loss":
+        return {"dimensions_at_least": None, "dimensions_tested": f"no: {chosen.basis}"}
     if len(answers.rows) > LARGEST:
         return {"dimensions_at_least": None, "dimensions_tested": f"no: more than {LARGEST:,} different answers"}
     group, by = _groups(responses, answers, seed)
@@ -84,8 +84,8 @@ def report_of(responses: Responses, answers: Answers, chosen: Choice, seed: int,
     fold[answers.response >= len(responses.draw)] = REST
     if len(np.unique(fold[fold != REST])) < FOLDS:
         return {"dimensions_at_least": None, "dimensions_tested": f"no: fewer than {FOLDS} {by}"}
-    ste = [each for each in chosen.tried if each["kernel"] == "ste"]
-    ridge = float(min(ste, key=lambda each: each["log_loss"])["ridge"]) if ste else USUAL.ridge
+    ste = [each for each in chosen.trials if each["kernel"] == "ste"]
+    ridge = float(min(ste, key=lambda each: each["log_loss"])["ridge"]) if ste else DEFAULT_SETTING.ridge
     made = dimensions_at_least(answers, fold, ridge, **more)
     tested = {"by": by, "folds": FOLDS, "accuracy": made.accuracy, "p_values": made.p_values}
     return {"dimensions_at_least": made.at_least, "dimensions_tested": tested}

@@ -38,7 +38,7 @@ def points(snapshot: Snapshot, seed: int = 0) -> Points:
     searched = answers.without(part != FIT).sample(max(SEARCHED, SEARCHED_EACH * n))
     chosen = choice.choose(of_answers(searched), answers.of_responses(part == CHOOSE))
     questions = of_answers(answers)
-    fitted = with_setting(questions, chosen.setting, chosen.begin)
+    fitted = with_setting(questions, chosen.setting, chosen.starts)
     if float((fitted.points**2).sum(axis=1).max()) < ONE_PLACE:
         return Points(np.zeros((n, 1)), np.zeros(n, bool))
     return Points(fitted.points, asked_about(questions))

@@ -167,8 +167,10 @@ def refit(
             )
             if params.dimensions is None and len(searched.rows) < len(fitting.rows):
                 training = of_answers(without_rare_participants(fitting))
-                selected = choice.larger(selected, training, validation, progress=report_progress, **lapse_option)
-            return selected._replace(outside=part == HELD)
+                selected = choice.choose_larger(
+                    selected, training, validation, progress=report_progress, **lapse_option
+                )
+            return selected._replace(test_units=part == HELD)
 
         individual_differences = _IndividualDifferences(answers, params, stop, lapse_option)
         chosen = choose(cross_fit.plan(published_responses, validation_share).responses[0].part, published_answers)
@@ -182,7 +184,7 @@ def refit(
         # with the smaller objective is used. So it depends neither on the seed nor on what was evaluated.
         frequent = without_rare_participants(published_answers)
         questions = of_answers(frequent)
-        starts = (*chosen.begin, *_previous_start(previous, len(snapshot.objects)))
+        starts = (*chosen.starts, *_previous_start(previous, len(snapshot.objects)))
         limits: dict[str, Any] = {"tolerance": tolerance, "max_iterations": max_iterations}
         group_map = with_setting(questions, chosen.setting, starts, **lapse_option, **limits)
         model = individual_differences.fitted(chosen, frequent, group_map, max_iterations=max_iterations)
@@ -271,7 +273,7 @@ class _IndividualDifferences:
     ) -> Fitted:
         """Selected without all units of the group that the setting was chosen for, and fitted to these answers."""
         if id(chosen) not in self._selected:
-            available = self.answers if chosen.outside is None else self.answers.without(chosen.outside)
+            available = self.answers if chosen.test_units is None else self.answers.without(chosen.test_units)
             frequent = without_rare_participants(available)
             map_of_group = with_setting(of_answers(frequent), chosen.setting, (group_map.points,), **self.lapse_option)
             self._selected[id(chosen)] = chosen, self._select(chosen, frequent, map_of_group, only_weights)
@@ -324,7 +326,7 @@ class _FoldPredictor:
         questions = of_answers(answers)
         if not len(questions.rows):
             return {}
-        group_map = with_setting(questions, chosen.setting, chosen.begin, **self.lapse_option)
+        group_map = with_setting(questions, chosen.setting, chosen.starts, **self.lapse_option)
         model = self.individual_differences.predicting(chosen, answers, group_map)
         calibration = _calibration(chosen, model, questions)
         if chosen is not self._last_choice:
@@ -345,7 +347,7 @@ class _FoldPredictor:
         questions = of_answers(answers)
         if not len(questions.rows):
             return {}
-        group_map = with_setting(questions, chosen.setting, chosen.begin, **self.lapse_option)
+        group_map = with_setting(questions, chosen.setting, chosen.starts, **self.lapse_option)
         model = self.individual_differences.predicting(chosen, answers, group_map, only_weights=True)
         calibration = _calibration(chosen, model, questions)
         draws = _posterior_draws(questions, model, self.params, self.seed)
@@ -510,7 +512,7 @@ def _reason_for_no_regions(questions: Questions, chosen: choice.Choice, params: 
     if params.dimensions is not None:
         return None
     if chosen.interval is None or d > MAX_REGION_DIMENSIONS:
-        return f"more than {MAX_REGION_DIMENSIONS} dimensions" if chosen.interval else chosen.by
+        return f"more than {MAX_REGION_DIMENSIONS} dimensions" if chosen.interval else chosen.basis
     if questions.answers < MIN_REGION_ANSWERS * int(asked_about(questions).sum()):
         return f"there are fewer than {MIN_REGION_ANSWERS} times as many answers as objects"
     certain = chosen.smallest is not None and chosen.smallest.setting.d == d
@@ -533,8 +535,8 @@ def _report(
     return {
         **chosen.setting._asdict(),
         "alpha": embedding.alpha,
-        "chosen_by": chosen.by,
-        "tried": chosen.tried,
+        "chosen_by": chosen.basis,
+        "tried": chosen.trials,
         **figures.get(KIND, no_figures).report(),
         WITH_PARTICIPANT: with_participant._asdict() if with_participant else None,
         "answers": questions.answers,

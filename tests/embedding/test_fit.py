@@ -99,11 +99,11 @@ def test_the_planted_dimension_is_chosen(d, tried):
     _, rows = world(d + 10, n=25, d=d, m=5000, flip=0.1)
     answers, part = answers_of(rows, 25), np.random.default_rng(0).random(len(rows))
     chosen = choice.choose(of_answers(answers.of(part >= 0.2)), answers.of(part < 0.2), ridge=0.3)
-    assert chosen.setting.d == d and chosen.by == "held-out log loss"
-    assert {each["d"] for each in chosen.tried} - {8} == tried - {8}
+    assert chosen.setting.d == d and chosen.basis == "held-out log loss"
+    assert {each["d"] for each in chosen.trials} - {8} == tried - {8}
     assert chosen.interval[0] <= chosen.setting.d <= chosen.interval[1]
     again = choice.choose(of_answers(answers.of(part >= 0.2)), answers.of(part < 0.2), ridge=0.3)
-    assert again.tried == chosen.tried
+    assert again.trials == chosen.trials
 
 
 def test_what_is_given_is_not_chosen():
@@ -113,11 +113,11 @@ def test_what_is_given_is_not_chosen():
     assert choice.choose(train, held, "ste", 2, 0.5).setting == Setting("ste", 2, 0.5)
     for given in ({"kernel": "ste"}, {"d": 3}, {"ridge": 0.2}):
         found = choice.choose(train, held, **given)
-        assert all(each[key] == value for each in found.tried for key, value in given.items())
-        best = min(each["log_loss"] for each in found.tried)
-        assert best <= next(e["log_loss"] for e in found.tried if e["ridge"] == found.setting.ridge)
+        assert all(each[key] == value for each in found.trials for key, value in given.items())
+        best = min(each["log_loss"] for each in found.trials)
+        assert best <= next(e["log_loss"] for e in found.trials if e["ridge"] == found.setting.ridge)
     few = choice.choose(train, held.of(np.arange(201) < 9))
-    assert few.setting == choice.USUAL and few.by.startswith("too few")
+    assert few.setting == choice.DEFAULT_SETTING and few.basis.startswith("too few")
 
 
 def test_unknown_workers_lapse_like_the_population():

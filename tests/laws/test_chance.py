@@ -306,7 +306,7 @@ def of_dimensions(rng):
     """Of one to five dimensions, of which all from the second on predict equally well."""
     search = object.__new__(choice._Search)
     losses = [rng.normal(0.7 + 0.3 * (d == 1), 1.0, 200) for d in range(1, 6)]
-    search.tried = [choice.Trial(choice.Setting("ste", d, 1.0), each.mean(), each, None, None, None)
+    search.trials = [choice.Trial(choice.Setting("ste", d, 1.0), each.mean(), each, None, None, None)
                     for d, each in enumerate(losses, 1)]  # fmt: skip
     low, high = search.interval()
     return low, 2, max(high, 2)
