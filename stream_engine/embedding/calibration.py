@@ -9,7 +9,7 @@ from stream_engine.embedding.descent import minimise
 from stream_engine.embedding.lapse_prior import FIRST, LEAST, MOST, PRIOR
 from stream_engine.evaluation.answer_probabilities import LARGEST
 
-WORTH = 20.0  # answers, the weight of the prior of the scale
+PRIOR_ANSWERS = 20.0  # answers, the weight of the prior of the scale
 
 
 class Calibration(NamedTuple):
@@ -20,23 +20,23 @@ class Calibration(NamedTuple):
     lapse: float
 
 
-def calibrate(delta: np.ndarray, times: np.ndarray, fitted: float) -> Calibration:
+def calibrate(delta: np.ndarray, times: np.ndarray, fitted_lapse: float) -> Calibration:
     """The scale and the lapse with the least log loss of answers with these margins, > 0 expected, that the fit did not
-    have: Platt's scaling with a lapse. Few answers leave them near 1 and the `fitted` lapse. O(20 m).
+    have: Platt's scaling with a lapse. Few answers leave them near 1 and the `fitted_lapse`. O(20 m).
 
-    >>> made = calibrate(np.array([2.0, -2.0]), np.array([90_000.0, 10_000.0]), 0.05)
-    >>> round(float(made.lapse / 2 + (1 - made.lapse) / (1 + np.exp(-2 * made.scale))), 2)
+    >>> calibration = calibrate(np.array([2.0, -2.0]), np.array([90_000.0, 10_000.0]), 0.05)
+    >>> round(float(calibration.lapse / 2 + (1 - calibration.lapse) / (1 + np.exp(-2 * calibration.scale))), 2)
     0.9
     """
-    a, b = PRIOR[0] + WORTH * fitted, PRIOR[1] + WORTH * (1.0 - fitted)
+    a, b = PRIOR[0] + PRIOR_ANSWERS * fitted_lapse, PRIOR[1] + PRIOR_ANSWERS * (1.0 - fitted_lapse)
 
     def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
         scale, lapse = np.exp(at[0]), expit(at[1])
-        sure = expit(np.clip(scale * delta, -LARGEST, LARGEST))
-        p = np.maximum(lapse / 2 + (1 - lapse) * sure, 1e-300)
-        prior = WORTH / 4 * at[0] ** 2 - a * log_expit(at[1]) - b * log_expit(-at[1])
-        by_scale = -(times / p) @ ((1 - lapse) * sure * (1 - sure) * scale * delta) + WORTH / 2 * at[0]
-        by_lapse = -(times / p) @ (0.5 - sure) * lapse * (1 - lapse) - a * (1 - lapse) + b * lapse
+        sigma = expit(np.clip(scale * delta, -LARGEST, LARGEST))
+        p = np.maximum(lapse / 2 + (1 - lapse) * sigma, 1e-300)
+        prior = PRIOR_ANSWERS / 4 * at[0] ** 2 - a * log_expit(at[1]) - b * log_expit(-at[1])
+        by_scale = -(times / p) @ ((1 - lapse) * sigma * (1 - sigma) * scale * delta) + PRIOR_ANSWERS / 2 * at[0]
+        by_lapse = -(times / p) @ (0.5 - sigma) * lapse * (1 - lapse) - a * (1 - lapse) + b * lapse
         return float(-(times @ np.log(p)) + prior), np.array([by_scale, by_lapse])
 
     scale, lapse = minimise(loss, np.array([0.0, logit(FIRST)]), tolerance=1e-9, max_iterations=100).x

@@ -85,63 +85,65 @@ def fit_weights(
     loss, ridge = weighted_loss(questions, begin.alpha), begin.ridge
     logs = np.zeros((questions.n_workers, d)) if weights is None else np.log(weights)
 
-    def stacked(both: np.ndarray, lapse: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        value, slope, log_slope, lapse_slope = loss(both[:n], both[n:], lapse)
+    def loss_of_rows(rows: np.ndarray, lapse: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        value, slope, log_slope, lapse_slope = loss(rows[:n], rows[n:], lapse)
         if fixed_points:
-            slope = -2 * ridge * both[:n]  # the ridge's, which the objective adds
-        more = shrinkage - ridge  # the objective has the ridge of all rows
-        log_slope += 2 * more * both[n:]
-        return value + more * float((both[n:] ** 2).sum()), np.concatenate([slope, log_slope]), lapse_slope
+            slope = -2 * ridge * rows[:n]  # the ridge's, which the objective adds
+        excess = shrinkage - ridge  # the objective has the ridge of all rows
+        log_slope += 2 * excess * rows[n:]
+        return value + excess * float((rows[n:] ** 2).sum()), np.concatenate([slope, log_slope]), lapse_slope
 
-    objective, pack, unpack = _objective(stacked, ridge, begin.lapse, fixed_lapse, (n + len(logs), d))
+    objective, pack, unpack = _objective(loss_of_rows, ridge, begin.lapse, fixed_lapse, (n + len(logs), d))
     x = pack(np.concatenate([begin.points, logs]), begin.lapse, FIRST)
     if len(questions.rows) * d > LARGE:
         tolerance = max(tolerance, ROUGH)
-    ended = minimise(objective, x, tolerance=tolerance, max_iterations=max_iterations)
-    both, lapse, guessers = unpack(ended.x)
-    points, logs = both[:n], both[n:]
-    answered = np.bincount(questions.worker, minlength=len(logs)) > 0
-    answered[NOBODY] = False
+    descent = minimise(objective, x, tolerance=tolerance, max_iterations=max_iterations)
+    rows, lapse, guessers = unpack(descent.x)
+    points, logs = rows[:n], rows[n:]
+    has_answers = np.bincount(questions.worker, minlength=len(logs)) > 0
+    has_answers[NOBODY] = False
     if fixed_points:
         return Individual(begin._replace(lapse=lapse, guessers=guessers), np.exp(logs), shrinkage)
-    middle = logs[answered].mean(axis=0) if answered.any() else np.zeros(d)
-    logs = np.where(answered[:, None], logs - middle, 0.0)
+    middle = logs[has_answers].mean(axis=0) if has_answers.any() else np.zeros(d)
+    logs = np.where(has_answers[:, None], logs - middle, 0.0)
     points, order = on_own_axes(points * np.exp(middle / 2), questions)
     logs = logs[:, order]
     fitted = begin._replace(
         points=points,
         lapse=lapse,
-        objective=ended.value,
+        objective=descent.value,
         log_likelihood=-loss(points, logs, lapse)[0],
-        iterations=ended.iterations,
-        evaluations=ended.evaluations,
-        converged=ended.converged,
-        slope=float(np.abs(ended.slope).max(initial=0.0)) / max(questions.answers, 1.0),
+        iterations=descent.iterations,
+        evaluations=descent.evaluations,
+        converged=descent.converged,
+        slope=float(np.abs(descent.slope).max(initial=0.0)) / max(questions.answers, 1.0),
         guessers=guessers,
     )
     return Individual(fitted, np.exp(logs), shrinkage)
 
 
-def fit_with(questions: Questions, one: Embedding, used: Weights, **limits: Any) -> Individual:
+def fit_with(questions: Questions, group_map: Embedding, selection: Weights, **limits: Any) -> Individual:
     """Coordinates and weights as selected: weights at the points that the fit begins at first, then both. `limits`
     (`fixed_lapse`, `tolerance`, `max_iterations`) as for `fit_weights`."""
-    fixed = limits.get("fixed_lapse", False)
-    begin = begun(questions, one, used, fixed)
-    more: dict[str, Any] = {"fixed_lapse": fixed, "fixed_points": True, "tolerance": ROUGH}
-    weights = fit_weights(questions, begin, used.shrinkage, **more).weights
-    return fit_weights(questions, begin, used.shrinkage, weights=weights, **limits)
+    fixed_lapse = limits.get("fixed_lapse", False)
+    begin = starting_map(questions, group_map, selection, fixed_lapse)
+    options: dict[str, Any] = {"fixed_lapse": fixed_lapse, "fixed_points": True, "tolerance": ROUGH}
+    weights = fit_weights(questions, begin, selection.shrinkage, **options).weights
+    return fit_weights(questions, begin, selection.shrinkage, weights=weights, **limits)
 
 
-def begun(questions: Questions, one: Embedding, used: Weights, fixed_lapse: bool = False) -> Embedding:
+def starting_map(
+    questions: Questions, group_map: Embedding, selection: Weights, fixed_lapse: bool = False
+) -> Embedding:
     """The map that a fit with weights begins at: the group's, or one in another number of dimensions, or a pooled one.
-    What this returned may be given as `one`."""
-    setting = Setting("t-ste" if one.alpha else "ste", used.d, one.ridge)
-    if used.pooled:
+    What this returned may be given as `group_map`."""
+    setting = Setting("t-ste" if group_map.alpha else "ste", selection.d, group_map.ridge)
+    if selection.pooled:
         return pooled_map(questions, setting)
-    if used.d in (0, one.points.shape[1]):
-        return one
-    more: dict[str, Any] = {"lapse": one.lapse, "fixed_lapse": fixed_lapse, "tolerance": ROUGH}
-    return fit(questions, *setting[1:], kernel=setting.kernel, start=one.points, **more)
+    if selection.d in (0, group_map.points.shape[1]):
+        return group_map
+    options: dict[str, Any] = {"lapse": group_map.lapse, "fixed_lapse": fixed_lapse, "tolerance": ROUGH}
+    return fit(questions, *setting[1:], kernel=setting.kernel, start=group_map.points, **options)
 
 
 def pooled_map(questions: Questions, setting: Setting) -> Embedding:
@@ -149,19 +151,21 @@ def pooled_map(questions: Questions, setting: Setting) -> Embedding:
 
     With lapse rates of their own, the map is that of the larger of two groups who see things differently, and the other
     group counts as guessing. From there, weights find nothing. Here both groups shape the map."""
-    nobody = questions._replace(worker=np.zeros_like(questions.worker), n_workers=1)
-    return waiting(with_setting(nobody, setting, tolerance=LOOSE)._replace(lapse=np.zeros(questions.n_workers)))
+    pooled = questions._replace(worker=np.zeros_like(questions.worker), n_workers=1)
+    return with_first_lapses(
+        with_setting(pooled, setting, tolerance=LOOSE)._replace(lapse=np.zeros(questions.n_workers))
+    )
 
 
-def waiting(fitted: Embedding) -> Embedding:
+def with_first_lapses(fitted: Embedding) -> Embedding:
     """The same with the lapse rates that a fit begins at."""
     return fitted._replace(lapse=np.full(len(fitted.lapse), FIRST), guessers=FIRST)
 
 
 def weighted_margins(
-    points: np.ndarray, weights: np.ndarray, rows: np.ndarray, who: np.ndarray, alpha: float
+    points: np.ndarray, weights: np.ndarray, rows: np.ndarray, participant: np.ndarray, alpha: float
 ) -> np.ndarray:
-    """(m,) Delta of (m, 4) rows as seen by the participants `who` (m,), rows of `weights`: above 0 where
+    """(m,) Delta of (m, 4) rows as seen by the participants (m,), rows of `weights`: above 0 where
     d(i, j) < d(k, l).
 
     >>> place = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
@@ -171,8 +175,8 @@ def weighted_margins(
     """
     points, rows = np.asarray(points), np.asarray(rows)
     near, far = (
-        (weights[who] * (points[rows[:, one]] - points[rows[:, other]]) ** 2).sum(axis=1)
-        for one, other in ((0, 1), (2, 3))
+        (weights[participant] * (points[rows[:, start]] - points[rows[:, end]]) ** 2).sum(axis=1)
+        for start, end in ((0, 1), (2, 3))
     )
     if alpha:
         near, far = (0.5 * (alpha + 1) * np.log1p(size / alpha) for size in (near, far))

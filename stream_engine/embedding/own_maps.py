@@ -2,7 +2,7 @@
 
 A participant, or a part of their answers, is a *block*, and sees copies of the objects that it answered about. Each is
 fitted by itself (STE with one lapse rate), along a path of falling ridges, each fit begun at the one before; or, where
-answers are few, is `AVERAGED`: draws of its posterior, each with copies of its own, whose predictions are averaged.
+answers are few, is `AVERAGE`: draws of its posterior, each with copies of its own, whose predictions are averaged.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from stream_engine.evaluation.answer_probabilities import STE, margins, probabil
 
 DIMENSIONS, RIDGES = (2, 3, 5), (3.0, 1.0, 0.3)
 SETTINGS = tuple((d, ridge) for d in DIMENSIONS for ridge in RIDGES)  # that are tried
-AVERAGED = len(SETTINGS)  # the setting of who has draws instead of one fit
+AVERAGE = len(SETTINGS)  # the setting of who has draws instead of one fit
 STEPS, DRAWS = 4_000, 32  # of a chain
 
 
@@ -33,21 +33,21 @@ class OwnMaps(NamedTuple):
     def log_odds(self, rows: np.ndarray, block: np.ndarray) -> np.ndarray:
         """(m,) log odds of (m, 4) answers as the map of each one's block predicts them, by the mean over its draws; NaN
         where the block has not heard of an object."""
-        given, turned, draws = np.zeros((3, len(rows)))
+        near, far, draws = np.zeros((3, len(rows)))
         if not len(self.points) or not len(rows):
             return draws + np.nan
-        n, most = 1 + max(int(self.object.max()), int(rows.max())), 1 + int(self.draw.max())
-        keys = (self.block * most + self.draw) * n + self.object
-        for draw in range(most):
-            wanted = (np.asarray(block, np.int64)[:, None] * most + draw) * n + rows
-            at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-            known = np.flatnonzero((keys[at] == wanted).all(axis=1))
+        n, n_draws = 1 + max(int(self.object.max()), int(rows.max())), 1 + int(self.draw.max())
+        keys = (self.block * n_draws + self.draw) * n + self.object
+        for draw in range(n_draws):
+            target = (np.asarray(block, np.int64)[:, None] * n_draws + draw) * n + rows
+            at = np.minimum(np.searchsorted(keys, target), len(keys) - 1)
+            known = np.flatnonzero((keys[at] == target).all(axis=1))
             delta, lapse = margins(self.points, at[known].astype(np.int32), STE), self.lapse[block[known]]
-            given[known] += probability(delta, lapse)
-            turned[known] += probability(-delta, lapse)
+            near[known] += probability(delta, lapse)
+            far[known] += probability(-delta, lapse)
             draws[known] += 1
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(draws > 0, np.log(given) - np.log(turned), np.nan)
+            return np.where(draws > 0, np.log(near) - np.log(far), np.nan)
 
 
 def own_maps(
@@ -55,12 +55,12 @@ def own_maps(
 ) -> list[OwnMaps]:
     """Maps in d dimensions of blocks of answers (m, 4), `times` (m,) over, of `block` (m,), for each of `RIDGES`.
     Deterministic; O(m d) an iteration."""
-    every = [
-        (number, objects, list(_path(local, len(objects), many, d)))
-        for number, objects, local, many in _blocks(rows, times, block)
+    paths = [
+        (number, objects, list(_path(local, len(objects), count, d)))
+        for number, objects, local, count in _blocks(rows, times, block)
     ]
     return [
-        _joined(blocks, d, [_Map.of(number, objects, path[at]) for number, objects, path in every])
+        _join(blocks, d, [_Map.of(number, objects, path[at]) for number, objects, path in paths])
         for at in range(len(RIDGES))
     ]
 
@@ -68,20 +68,20 @@ def own_maps(
 def selected_maps(
     rows: np.ndarray, times: np.ndarray, block: np.ndarray, setting: np.ndarray, n_objects: int
 ) -> OwnMaps | None:
-    """As `own_maps`, each block with its own setting (b,): of `SETTINGS`, or `AVERAGED`, or -1: none. None where no
+    """As `own_maps`, each block with its own setting (b,): of `SETTINGS`, or `AVERAGE`, or -1: none. None where no
     block has any."""
-    each: list[_Map] = []
+    maps: list[_Map] = []
     for number in np.unique(setting[setting >= 0]).tolist():
-        kept = setting[block] == number
-        for owner, objects, local, many in _blocks(rows[kept], times[kept], block[kept]):
-            if number == AVERAGED:
-                each.append(_averaged(owner, objects, local, many))
+        mask = setting[block] == number
+        for owner, objects, local, count in _blocks(rows[mask], times[mask], block[mask]):
+            if number == AVERAGE:
+                maps.append(_posterior_map(owner, objects, local, count))
             else:
                 d, ridge = SETTINGS[number]
-                fits = _path(local, len(objects), many, d)
-                each.append(_Map.of(owner, objects, next(fitted for fitted in fits if fitted.ridge == ridge)))
-    each.sort(key=lambda one: one.block)
-    return _joined(len(setting), max(DIMENSIONS), each) if each else None
+                fits = _path(local, len(objects), count, d)
+                maps.append(_Map.of(owner, objects, next(fitted for fitted in fits if fitted.ridge == ridge)))
+    maps.sort(key=lambda each: each.block)
+    return _join(len(setting), max(DIMENSIONS), maps) if maps else None
 
 
 class _Map(NamedTuple):
@@ -103,16 +103,16 @@ def _blocks(
     """Each block with its objects, its answers about these by their place among them, and their times."""
     order = np.argsort(block, kind="stable")
     numbers, first = np.unique(block[order], return_index=True)
-    for number, mine in zip(numbers.tolist(), np.split(order, first[1:])):
-        objects, local = np.unique(rows[mine], return_inverse=True)
-        yield number, objects, local.reshape(-1, 4), times[mine]
+    for number, at in zip(numbers.tolist(), np.split(order, first[1:])):
+        objects, local = np.unique(rows[at], return_inverse=True)
+        yield number, objects, local.reshape(-1, 4), times[at]
 
 
-def _averaged(block: int, objects: np.ndarray, rows: np.ndarray, times: np.ndarray) -> _Map:
+def _posterior_map(block: int, objects: np.ndarray, rows: np.ndarray, times: np.ndarray) -> _Map:
     questions = of_rows(rows, len(objects), times)
     begin = fit(questions, min(2, max(len(objects) - 1, 1)), 1.0, tolerance=ROUGH, max_iterations=300)
-    drawn = posterior(questions, begin, 0, steps=STEPS, draws=DRAWS)
-    return _Map(block, objects, drawn.points.astype(float), float(drawn.lapse.mean()))
+    draws = posterior(questions, begin, 0, steps=STEPS, draws=DRAWS)
+    return _Map(block, objects, draws.points.astype(float), float(draws.lapse.mean()))
 
 
 def _path(rows: np.ndarray, n: int, times: np.ndarray, d: int) -> Iterator[Embedding]:
@@ -126,12 +126,12 @@ def _path(rows: np.ndarray, n: int, times: np.ndarray, d: int) -> Iterator[Embed
         yield fitted
 
 
-def _joined(blocks: int, d: int, each: list[_Map]) -> OwnMaps:
+def _join(blocks: int, d: int, maps: list[_Map]) -> OwnMaps:
     """The maps of all blocks, in their order, in d dimensions."""
     lapse = np.zeros(blocks)
-    lapse[[one.block for one in each]] = [one.lapse for one in each]
-    points = [np.pad(one.points, ((0, 0), (0, 0), (0, d - one.points.shape[2]))).reshape(-1, d) for one in each]
-    owner = np.repeat([one.block for one in each], [len(many) for many in points])
-    objects = np.concatenate([np.tile(one.objects, len(one.points)) for one in each])
-    draw = np.concatenate([np.repeat(np.arange(len(one.points)), len(one.objects)) for one in each])
+    lapse[[each.block for each in maps]] = [each.lapse for each in maps]
+    points = [np.pad(each.points, ((0, 0), (0, 0), (0, d - each.points.shape[2]))).reshape(-1, d) for each in maps]
+    owner = np.repeat([each.block for each in maps], [len(copies) for copies in points])
+    objects = np.concatenate([np.tile(each.objects, len(each.points)) for each in maps])
+    draw = np.concatenate([np.repeat(np.arange(len(each.points)), len(each.objects)) for each in maps])
     return OwnMaps(np.concatenate(points), owner.astype(np.int64), objects.astype(np.int64), lapse, draw)

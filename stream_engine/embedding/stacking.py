@@ -18,23 +18,25 @@ STEPS, PASSES = 12, 100  # of Newton's method; of EM
 MOST = 3.0  # neither coefficient is larger
 
 
-def stacked(group: list[np.ndarray], own: list[np.ndarray], times: list[np.ndarray]) -> np.ndarray:
+def stack_coefficients(group: list[np.ndarray], own: list[np.ndarray], times: list[np.ndarray]) -> np.ndarray:
     """(p, 2) coefficients a, b of participants, by the log odds (m_p,) of the answers that each gave, > 0 predicted.
 
     >>> odds = np.tile([2.0, 2.0, 2.0, -2.0], 200)
-    >>> made = stacked([0 * odds, odds], [odds, 0.5 * odds], [np.ones(800)] * 2)
-    >>> bool(abs(made[0, 1] - 0.55) < 0.05), bool(abs(made[1] @ [1, 0.5] - 0.55) < 0.05)
+    >>> coefficients = stack_coefficients([0 * odds, odds], [odds, 0.5 * odds], [np.ones(800)] * 2)
+    >>> bool(abs(coefficients[0, 1] - 0.55) < 0.05), bool(abs(coefficients[1] @ [1, 0.5] - 0.55) < 0.05)
     (True, True)
     """
     if not group:
         return np.zeros((0, 2))
-    found, evidence = zip(*(_candidates(np.stack([one, other], 1), n) for one, other, n in zip(group, own, times)))
+    coefficients, evidence = zip(
+        *(_candidates(np.stack([one, other], 1), n) for one, other, n in zip(group, own, times))
+    )
     logs = np.array(evidence)
     prior = DOUBT / DOUBT.sum()
     for _ in range(PASSES):
-        each = _shares(logs, prior)
-        prior = (each.sum(axis=0) + DOUBT) / (len(logs) + DOUBT.sum())
-    return np.einsum("pt,ptk->pk", _shares(logs, prior), np.array(found))
+        share = _shares(logs, prior)
+        prior = (share.sum(axis=0) + DOUBT) / (len(logs) + DOUBT.sum())
+    return np.einsum("pt,ptk->pk", _shares(logs, prior), np.array(coefficients))
 
 
 def _shares(logs: np.ndarray, prior: np.ndarray) -> np.ndarray:
@@ -46,19 +48,19 @@ def _shares(logs: np.ndarray, prior: np.ndarray) -> np.ndarray:
 
 def _candidates(odds: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(t, 2) coefficients at each tau, and (t,) log marginal likelihoods, by Laplace's method."""
-    found, logs = np.tile(GROUP, (len(TAUS), 1)), np.zeros(len(TAUS))
-    logs[0] = -loss(odds @ found[0], times)
+    coefficients, logs = np.tile(GROUP, (len(TAUS), 1)), np.zeros(len(TAUS))
+    logs[0] = -loss(odds @ coefficients[0], times)
     for at, tau in enumerate(TAUS[1:], 1):
-        precision, now = 1 / tau**2, found[at - 1].copy()
+        precision, point = 1 / tau**2, coefficients[at - 1].copy()
         for _ in range(STEPS):
-            p = 1 / (1 + np.exp(-np.clip(odds @ now, -500, 500)))
-            slope = odds.T @ (times * (1 - p)) - precision * (now - GROUP)
+            p = 1 / (1 + np.exp(-np.clip(odds @ point, -500, 500)))
+            slope = odds.T @ (times * (1 - p)) - precision * (point - GROUP)
             curve = (odds * (times * p * (1 - p))[:, None]).T @ odds + precision * np.eye(2)
-            now = np.clip(now + np.linalg.solve(curve, slope), -MOST, MOST)
-        found[at] = now
-        prior = precision / 2 * float(((now - GROUP) ** 2).sum()) - np.log(precision)
-        logs[at] = -loss(odds @ now, times) - prior - np.linalg.slogdet(curve)[1] / 2
-    return found, logs
+            point = np.clip(point + np.linalg.solve(curve, slope), -MOST, MOST)
+        coefficients[at] = point
+        prior = precision / 2 * float(((point - GROUP) ** 2).sum()) - np.log(precision)
+        logs[at] = -loss(odds @ point, times) - prior - np.linalg.slogdet(curve)[1] / 2
+    return coefficients, logs
 
 
 def loss(odds: np.ndarray, times: np.ndarray) -> float:

@@ -156,7 +156,7 @@ def _failed_catch_trials(passed: np.ndarray, failed: np.ndarray) -> np.ndarray:
 
 def _by_map(published: Published, names: tuple[str, ...] | list[str]) -> np.ndarray | None:
     """(p, 6) sums over the answers of each participant by maps of others' answers (the columns are
-    `refits.embedding.PREDICTION_SUMS`); None if the embedding lacks them for a participant."""
+    `refits.embedding_predictions.PREDICTION_SUMS`); None if the embedding lacks them for a participant."""
     artifact = published.artifacts.get("embedding")
     if artifact is None or "worker_predicted" not in artifact.arrays or artifact.snapshot != published.snapshot.digest:
         return None

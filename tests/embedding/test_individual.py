@@ -7,17 +7,18 @@ import scipy.optimize
 import scipy.stats
 
 from stream_engine.data.answers import Answers
-from stream_engine.embedding.differences import ALIKE, DIFFER, _cautious, combined, differences, fitted
+from stream_engine.embedding.differences import ALIKE, DIFFER, combined_log_odds, differences, fit_parts
 from stream_engine.embedding.ellipses import covariances, radius
 from stream_engine.embedding.fit import Setting, fit, fit_carefully
 from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.individual import Weights, fit_weights, fit_with, weighted_loss, weighted_margins
-from stream_engine.embedding.own_maps import AVERAGED, DRAWS, SETTINGS, own_maps, selected_maps
+from stream_engine.embedding.own_map_selection import cautious_settings
+from stream_engine.embedding.own_maps import AVERAGE, DRAWS, SETTINGS, own_maps, selected_maps
 from stream_engine.embedding.participant_groups import dip, participant_groups
 from stream_engine.embedding.questions import of_answers
 from stream_engine.embedding.score_test import score_tests
 from stream_engine.embedding.stacking import losses as stacking_losses
-from stream_engine.embedding.stacking import stacked
+from stream_engine.embedding.stacking import stack_coefficients
 from stream_engine.evaluation.answer_probabilities import margins, probability
 from tests.support.embedding_worlds import covered
 from tests.support.individual_worlds import split, world
@@ -71,17 +72,17 @@ def parts(answers, d=2, ridge=0.3, **more):
 
 def losses(made, test):
     """Mean log loss on test answers of one map, and of the selected models."""
-    one, who = made.one, test.participant
+    one, who = made.group_map, test.participant
     alike = np.log(probability(margins(one.points, test.rows, one.alpha), one.lapse[who + 1]))
-    if made.own is not None:
-        found = made.own.embedding
-        delta = weighted_margins(found.points, made.own.weights, test.rows, who + 1, found.alpha)
+    if made.individual is not None:
+        found = made.individual.embedding
+        delta = weighted_margins(found.points, made.individual.weights, test.rows, who + 1, found.alpha)
         p = probability(made.differences.weights.scale * delta, found.lapse[who + 1])
     else:
         p = np.exp(alike)
     odds = np.log(p / (1 - p))
-    if made.maps is not None:
-        odds = combined(odds, made.maps.log_odds(test.rows, who), made.differences.stack[who])
+    if made.own_maps is not None:
+        odds = combined_log_odds(odds, made.own_maps.log_odds(test.rows, who), made.differences.stack[who])
     return -alike.mean(), np.log1p(np.exp(-odds)).mean()
 
 
@@ -91,10 +92,10 @@ def test_people_who_differ_are_found_and_predicted_better():
     assert made.verdict == DIFFER
     assert made.p_value < 0.01
     assert made.weights
-    assert len(made.who)
-    alike, own = losses(fitted(made, training, one), test)
+    assert len(made.differing_participants)
+    alike, own = losses(fit_parts(made, training, one), test)
     assert own < alike - 0.02
-    assert all(len(each) == 3 for each in made.objects) and (made.gain[made.who] > 0).all()
+    assert all(len(each) == 3 for each in made.objects) and (made.gain[made.differing_participants] > 0).all()
 
 
 def one_of_another_mind(m=300, n=20, others=2000):
@@ -119,10 +120,10 @@ def test_a_map_of_their_own_is_stacked_for_who_sees_other_things():
     made, one = parts(training)
     of_map, _ = score_tests(one, training)
     assert of_map.p_value[0] < 0.02 < of_map.p_value[2]
-    assert made.who.tolist() == [0]
-    assert made.own.tolist()[0] == 0
+    assert made.differing_participants.tolist() == [0]
+    assert made.map_owners.tolist()[0] == 0
     assert made.stack[0, 1] > 0.5
-    alike, own = losses(fitted(made, training, one), test)
+    alike, own = losses(fit_parts(made, training, one), test)
     assert own < alike - 0.1
 
 
@@ -148,7 +149,7 @@ def test_few_answers_are_averaged_over_draws():
     answers, n = one_of_another_mind(1200, others=200), 20
     test = answers.of((answers.participant == 0) & (np.arange(len(answers.rows)) >= 200))
     kept = answers.of((answers.participant != 0) | (np.arange(len(answers.rows)) < 200))
-    setting = np.array([AVERAGED, SETTINGS.index((3, 0.3)), -1])
+    setting = np.array([AVERAGE, SETTINGS.index((3, 0.3)), -1])
     maps = selected_maps(kept.rows, kept.times, kept.participant, setting, n)
     one = selected_maps(kept.rows, kept.times, kept.participant, np.array([SETTINGS.index((3, 0.3)), -1, -1]), n)
     assert set(maps.draw[maps.block == 0]) == set(range(DRAWS)) and set(maps.draw[maps.block == 1]) == {0}
@@ -169,7 +170,7 @@ def test_the_setting_of_an_own_map_is_the_most_cautious_within_a_standard_error(
     loss[best] = 1.0
     loss[close] = np.where(who == 0, 1.0 + 0.1 * rng.normal(size=800), 1.1)
     loss[close, who == 0] -= loss[close, who == 0].mean() - 1.002  # within one standard error, .005
-    picked = _cautious(loss, np.ones(800), who, 2)
+    picked = cautious_settings(loss, np.ones(800), who, 2)
     assert picked.tolist() == [close, best]
 
 
@@ -182,10 +183,12 @@ def test_coefficients_stay_at_the_groups_map_unless_answers_say_otherwise():
         return odds * np.where(truth, 1, -1)[:, None]
 
     alike = [person(60, 1.0, 0.0) for _ in range(20)]
-    made = stacked([each[:, 0] for each in alike], [each[:, 1] for each in alike], [np.ones(60)] * 20)
+    made = stack_coefficients([each[:, 0] for each in alike], [each[:, 1] for each in alike], [np.ones(60)] * 20)
     assert np.abs(made - [1, 0]).max() < 0.4
     some = [*alike[:10], person(400, 0.0, 1.0)]
-    made = stacked([each[:, 0] for each in some], [each[:, 1] for each in some], [np.ones(len(each)) for each in some])
+    made = stack_coefficients(
+        [each[:, 0] for each in some], [each[:, 1] for each in some], [np.ones(len(each)) for each in some]
+    )
     assert np.abs(made[-1] - [0, 1]).max() < 0.25 and np.abs(made[:-1] - [1, 0]).max() < 0.5
 
 
@@ -238,7 +241,7 @@ def test_two_groups_who_see_things_the_other_way_round_are_not_taken_for_guesser
     assert found.verdict == DIFFER
     assert found.weights.d >= 2
     assert found.weights.pooled
-    own = fitted(found, answers, one).own
+    own = fit_parts(found, answers, one).individual
     assert own.embedding.lapse.max() < 0.3
     assert participant_groups(own.weights[1:]).groups == 2
 
@@ -247,7 +250,7 @@ def test_people_who_are_alike_get_exactly_one_map():
     for seed, (people, each) in enumerate([(4, 25), (10, 25), (6, 100), (20, 100), (3, 600)]):
         made, _ = parts(world(seed, people=people, each=each, spread=0.0).answers)
         assert made.weights is None
-        assert not len(made.who)
+        assert not len(made.differing_participants)
         assert made.verdict == ALIKE
 
 

@@ -18,9 +18,10 @@ from stream_engine.asking.ensemble import ensemble
 from stream_engine.asking.model import Model
 from stream_engine.boosting import nested
 from stream_engine.collect.question_maker import ellipse_size
-from stream_engine.embedding import choice, differences, dimensions
+from stream_engine.embedding import choice, dimensions
 from stream_engine.embedding.ellipses import radius
 from stream_engine.embedding.odd_one_out import Responses
+from stream_engine.embedding.participant_folds import mean_gain
 from stream_engine.embedding.participant_groups import participant_groups
 from stream_engine.evaluation import cross_fit, held_out, participants, response_checks, responses
 from stream_engine.evaluation.count_models import CountModels
@@ -51,7 +52,7 @@ STATISTICS = {  # file:function -> in which tables below it is, or what else it 
     "collect/question_maker.py:ellipse_size": "quantiles",
     "commands/inspect.py:_cell": DRAWN,
     "embedding/choice.py:interval": "INTERVALS",
-    "embedding/differences.py:_gain": "NULLS INTERVALS",
+    "embedding/participant_folds.py:mean_gain": "NULLS INTERVALS",
     "embedding/dimensions.py:corrected_test": "NULLS",
     "embedding/dimensions.py:holm": "NULLS",
     "embedding/ellipses.py:radius": "quantiles",
@@ -118,7 +119,7 @@ def of_folds(rng):
 def gains(rng, truth):
     """Of units with one answer or two."""
     answers = rng.integers(1, 3, 400).astype(float)
-    return differences._gain(answers * (truth + rng.normal(size=400)), answers)
+    return mean_gain(answers * (truth + rng.normal(size=400)), answers)
 
 
 def of_gains(rng):

@@ -20,7 +20,7 @@ from stream_engine.collect.owner import Owner
 from stream_engine.commands import inspect, predict
 from stream_engine.data.packed_names import pack_names
 from stream_engine.embedding import picture
-from stream_engine.embedding.differences import Differences, Fitted
+from stream_engine.embedding.differences import Differences, ParticipantModel
 from stream_engine.embedding.questions import of_rows
 from stream_engine.evaluation import count_models
 from stream_engine.evaluation.held_out import Figures, HeldOut
@@ -29,6 +29,7 @@ from stream_engine.evaluation.participants import check_participants
 from stream_engine.evaluation.worker_reliability import Records, Reliability
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import CannotRefit, classify, embedding, hierarchy, kernel_learning, reliability, spectral
+from stream_engine.refits.embedding_report import differences_report
 from stream_engine.report.findings import findings
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.sections import alignment, learning
@@ -280,12 +281,11 @@ def test_the_model_of_classes_is_the_one_with_the_least_loss():
 def test_what_the_tests_of_individual_differences_tell_stands_by_its_name():
     weights = SimpleNamespace(shrinkage=3.0, scale=0.7)
     tested = Differences(
-        "participants differ", 9, 0.004, weights, 0.02, 0.03, setting=np.array([0, -1, 2]),
+        "participants differ", 9, 0.004, weights, 0.02, 0.03, map_setting=np.array([0, -1, 2]),
         gain=np.array([0.01, 0.3, 0.02]), standard_error=np.array([0.5, 0.06, 0.7]),
         p_values=np.array([0.8, 0.001, 0.9]), objects=([2, 0],),
     )  # fmt: skip
-    snapshot = SimpleNamespace(objects=("a", "b", "c"))
-    made = embedding._differences_report(Fitted(None, None, None, tested), ("u", "v", "w"), snapshot)
+    made = differences_report(ParticipantModel(None, None, None, tested), ("u", "v", "w"), ("a", "b", "c"))
     named = ("verdict", "participants", "p_value", "shrinkage", "scale", "gain_of_weights", "p_of_weights", "own_maps")
     assert [made[name] for name in named] == ["participants differ", 9, 0.004, 3.0, 0.7, 0.02, 0.03, 2]
     (who,) = made["who"]

@@ -16,6 +16,7 @@ from stream_engine.evaluation.participant_model import of_participant
 from stream_engine.evaluation.responses import CHOOSE, FIT, HELD
 from stream_engine.exports.object_places import has_regions
 from stream_engine.refits import embedding
+from stream_engine.refits.embedding_report import reason_for_no_regions
 from stream_engine.state.published import Published
 from tests.support import learned
 from tests.support.facts import states
@@ -135,7 +136,7 @@ def test_no_regions_where_a_smaller_number_of_dimensions_may_be_right():
     smaller = choice.Trial(choice.Setting("ste", 1, 1.0), 0.0, np.zeros(1), None, None, None)
     questions = of_rows(np.array([[0, 1, 0, 2]] * 300, np.int32), 3)
     for smallest, says in ((smaller, "uncertain"), (smaller._replace(setting=chosen.setting), None)):
-        why = embedding._reason_for_no_regions(questions, chosen._replace(smallest=smallest), embedding.Params(), 2)
+        why = reason_for_no_regions(questions, chosen._replace(smallest=smallest), False, 2)
         assert why is None if says is None else says in why
 
 

@@ -1,0 +1,137 @@
+"""Maps of single participants: which setting each one's has, and how it is stacked with the group's model.
+
+A participant's answers of one fold are predicted by a map of those of the other folds (`own_maps`), averaged over draws
+where answers are few, or else with the ridge and the number of dimensions that predict their held-out answers well. The
+log odds of both models are stacked (`stacking`): (1, 0) is the group's model, (0, 1) their own.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stream_engine.embedding.own_maps import AVERAGE, DIMENSIONS, SETTINGS, own_maps, selected_maps
+from stream_engine.embedding.participant_folds import FOLDS, ParticipantFolds
+from stream_engine.embedding.stacking import GROUP, losses, stack_coefficients
+
+AVERAGED_ANSWERS = 1_000  # of the participants with the fewest, whose maps are averaged over draws: 3 CPU s at most
+MIN_SELECTION_ANSWERS = 100  # held-out answers of a participant by which the setting of their map is selected
+NEGLIGIBLE = 0.05  # difference of coefficients from the group's: at most .0006 nats an answer, whatever its odds
+
+
+class OwnMapStack(NamedTuple):
+    """Rows of `coefficients` and `setting` are participants."""
+
+    coefficients: np.ndarray  # (w, 2) of the group's and of the own log odds
+    setting: np.ndarray  # (w,) of the own map, of `SETTINGS`; -1 where there is none
+    log_odds: np.ndarray  # (m,) of all held-out answers, with coefficients of the other folds
+
+
+class _Candidates(NamedTuple):
+    """Held-out answers of the participants who may get a map."""
+
+    rows: np.ndarray  # (m, 4)
+    times: np.ndarray  # (m,)
+    number: np.ndarray  # (m,) of the participant, from 0 to `n` - 1
+    fold: np.ndarray  # (m,)
+    n: int
+
+
+def stack_own_maps(folds: ParticipantFolds, base: np.ndarray, candidates: np.ndarray) -> OwnMapStack:
+    """Maps of the participants in rows `candidates`, stacked with the log odds `base` of all held-out answers."""
+    targets, n_participants = folds.targets, len(folds.answers.participants)
+    number = np.full(n_participants, -1)
+    number[candidates] = np.arange(len(candidates))
+    at = np.flatnonzero(number[targets.participant] >= 0)
+    answers = _Candidates(
+        targets.rows[at], targets.times[at], number[targets.participant[at]], folds.fold[at], len(candidates)
+    )
+    own, own_setting = _predict_own(folds, answers)
+    candidate_base = base[at]
+    weight = answers.times / _design_effect(candidate_base, own, answers.times, folds.unit[at])
+    columns = candidate_base, own, weight
+    fitted = stack_coefficients(*_by_participant(answers.number, answers.n, *columns))
+    useful = np.maximum(np.abs(fitted[:, 0] - 1), fitted[:, 1]) >= NEGLIGIBLE  # below 0 is noise
+    coefficients, setting = np.tile(GROUP, (n_participants, 1)), np.full(n_participants, -1)
+    coefficients[candidates[useful]] = fitted[useful]
+    setting[candidates[useful]] = own_setting[useful]
+    log_odds = base.copy()
+    log_odds[at] = _cross_fitted(answers, *columns)
+    return OwnMapStack(coefficients, setting, log_odds)
+
+
+def _cross_fitted(answers: _Candidates, base: np.ndarray, own: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """(m,) log odds, with the coefficients of the other folds."""
+    log_odds = np.empty(len(base))
+    for fold in range(FOLDS):
+        train, test = answers.fold != fold, answers.fold == fold
+        columns = (column[train] for column in (base, own, weight))
+        coefficients = stack_coefficients(*_by_participant(answers.number[train], answers.n, *columns))
+        row = coefficients[answers.number[test]]
+        log_odds[test] = row[:, 0] * base[test] + row[:, 1] * own[test]
+    return log_odds
+
+
+def _predict_own(folds: ParticipantFolds, answers: _Candidates) -> tuple[np.ndarray, np.ndarray]:
+    """(m,) log odds by a map of the answers of the other folds of who answered, and (p,) its setting: the best on as
+    many folds as have `MIN_SELECTION_ANSWERS` answers."""
+    rows, times, number, fold, n = answers
+    # one block for each participant and fold, of the answers of the other folds
+    at = np.concatenate([np.flatnonzero(fold != each) for each in range(FOLDS)])
+    block = np.concatenate([number[fold != each] * FOLDS + each for each in range(FOLDS)])
+    n_objects, n_blocks = folds.targets.n_objects, n * FOLDS
+    count = np.bincount(number, times, n)
+    average = np.zeros(n, bool)
+    fewest = np.argsort(count, kind="stable")
+    average[fewest[np.cumsum(count[fewest]) <= AVERAGED_ANSWERS]] = True
+    setting = np.full(n, AVERAGE)
+    if not average.all():
+        n_selection_folds = np.where(average, 0, np.ceil(FOLDS * MIN_SELECTION_ANSWERS / np.maximum(count, 1)))
+        selecting = fold < n_selection_folds[number]
+        used = block % FOLDS < n_selection_folds[block // FOLDS]
+        loss = []
+        for d in DIMENSIONS:
+            for maps in own_maps(rows[at[used]], times[at[used]], block[used], n_blocks, n_objects, d):
+                log_odds = maps.log_odds(rows[selecting], number[selecting] * FOLDS + fold[selecting])
+                loss.append(losses(np.nan_to_num(log_odds)))
+            folds.progress(d, max(DIMENSIONS))
+        cautious = cautious_settings(np.array(loss), times[selecting], number[selecting], n)
+        setting = np.where(average, AVERAGE, cautious)
+    fold_maps = selected_maps(rows[at], times[at], block, np.repeat(setting, FOLDS), n_objects)
+    if fold_maps is None:
+        return np.zeros(len(rows)), setting
+    return np.nan_to_num(fold_maps.log_odds(rows, number * FOLDS + fold)), setting
+
+
+def cautious_settings(loss: np.ndarray, times: np.ndarray, participant: np.ndarray, n: int) -> np.ndarray:
+    """(p,) of `SETTINGS`, by the loss (s, m) of each in answers of `participant`: of those that are within one standard
+    error of the participant's best (paired), the one with the largest ridge, and of these with the fewest dimensions:
+    what predicts few answers best is often too sure of itself."""
+    answers = np.maximum(np.bincount(participant, times, n), 1.0)
+
+    def total(of_answers: np.ndarray) -> np.ndarray:
+        return np.stack([np.bincount(participant, times * each, n) for each in of_answers])
+
+    best = (total(loss) / answers).argmin(axis=0)
+    excess = loss - loss[best[participant], np.arange(len(participant))]
+    mean = total(excess) / answers
+    error = np.sqrt(np.maximum(total(excess**2) / answers - mean**2, 0.0) / answers)
+    order = sorted(range(len(SETTINGS)), key=lambda number: (-SETTINGS[number][1], SETTINGS[number][0]))
+    return np.array(order)[(mean <= error + 1e-12)[order].argmax(axis=0)]
+
+
+def _by_participant(number: np.ndarray, n: int, *columns: np.ndarray) -> list[list[np.ndarray]]:
+    """Each column as one array a participant."""
+    order = np.argsort(number, kind="stable")
+    cuts = np.searchsorted(number[order], np.arange(1, n))
+    return [np.split(column[order], cuts) for column in columns]
+
+
+def _design_effect(base: np.ndarray, own: np.ndarray, times: np.ndarray, unit: np.ndarray) -> float:
+    """How much more the slopes of units scatter than answers by themselves would (Kish 1965), at (1, 0)."""
+    p_opposite = 1 / (1 + np.exp(np.clip(base, -500, 500)))
+    number = np.unique(unit, return_inverse=True)[1].reshape(-1)
+    of_answers = of_units = 0.0
+    for slope in (p_opposite * base, p_opposite * own):
+        of_answers += float(times @ slope**2)
+        of_units += float((np.bincount(number, times * slope) ** 2).sum())
+    return max(1.0, of_units / of_answers) if of_answers > 0 else 1.0

@@ -1,0 +1,148 @@
+"""The number of dimensions and the shrinkage with which weights of participants predict held-out answers best, and a
+test whether they predict better than the group's map.
+
+Weights need dimensions of their own: an axis that only a few use is noise in the map of all. Two groups who see things
+differently look like one that sees and one that guesses: one map with lapse rates of their own can fit the larger group
+only. So where a lapse rate is above `HIGH_LAPSE`, weights are also begun at `individual.pooled_map`, if that predicts
+better.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stream_engine.embedding.calibration import calibrate
+from stream_engine.embedding.fit import ROUGH, Embedding
+from stream_engine.embedding.held_out import known_lapses, population_lapse
+from stream_engine.embedding.individual import (
+    SHRINKAGES,
+    Individual,
+    Weights,
+    fit_weights,
+    fit_with,
+    starting_map,
+    weighted_margins,
+)
+from stream_engine.embedding.participant_folds import FOLDS, ParticipantFolds, mean_gain, scaled_log_odds
+from stream_engine.embedding.questions import Questions, of_answers
+from stream_engine.embedding.stacking import losses
+from stream_engine.evaluation.answer_probabilities import margins
+
+LEVEL = 0.01  # of the test
+FIRST_SHRINKAGE = SHRINKAGES[len(SHRINKAGES) // 2]
+DIMENSIONS = (2, 3, 4, 5, 8, 12, 18, 27)
+HIGH_LAPSE = 0.3  # a lapse rate that may be that of somebody who sees things differently,
+MAX_POOLED_DIMENSIONS = 3  # and more dimensions have room for what either group sees
+
+
+class WeightTest(NamedTuple):
+    """The gain of weights over the group's map, in nats an answer."""
+
+    weights: Weights | None  # None: not used
+    gain: float
+    p_value: float
+    log_odds: np.ndarray  # (m,) of the held-out answers, by the group's map where weights are not used
+
+
+def select_weights(folds: ParticipantFolds, given_d: bool, always: bool) -> WeightTest | None:
+    """Select with some of the folds, and test on all; None where there are too few objects or dimensions. `given_d`:
+    the number of dimensions stays; `always`: use weights whatever the test says."""
+    first_d, n_objects = folds.setting.d if given_d else max(folds.setting.d, 2), folds.answers.n_objects
+    if not 1 < first_d < max(n_objects, 3):
+        return None
+    search = _Search(folds)
+    best = search.attempt(Weights(FIRST_SHRINKAGE, d=first_d))
+    if folds.group_map.lapse.max() > HIGH_LAPSE and first_d <= MAX_POOLED_DIMENSIONS:
+        best = min(best, search.attempt(best.setting._replace(pooled=True)), key=lambda each: each.loss)
+    best = search.improve(best, "shrinkage", SHRINKAGES)
+    if not given_d:
+        best = search.improve(best, "d", [d for d in DIMENSIONS if d < n_objects])
+        best = search.improve(best, "shrinkage", SHRINKAGES)
+    best.predict(folds.n_folds)
+    log_odds, scale = best.log_odds()
+    gain, _, p_value = mean_gain(*folds.gain_of_units(folds.log_odds, log_odds))
+    if p_value >= LEVEL and not always:
+        return WeightTest(None, gain, p_value, folds.log_odds)
+    calibration = calibrate(best.group_delta, folds.targets.times, float(np.mean(best.population_lapses)))
+    return WeightTest(best.setting._replace(scale=scale, calibration=calibration), gain, p_value, log_odds)
+
+
+class _Search:
+    """Settings of weights with their predictions, and the fits that several settings begin at."""
+
+    def __init__(self, folds: ParticipantFolds):
+        self.folds = folds
+        self.trials: dict[Weights, _Trial] = {}
+        self.starts: dict[tuple[int, int, bool], tuple[Questions, Embedding]] = {}
+        self.last_fits: dict[tuple[int, int, bool], Individual] = {}  # of a fold, with any shrinkage
+
+    def attempt(self, setting: Weights) -> "_Trial":
+        """The predictions with a setting."""
+        if setting not in self.trials:
+            self.trials[setting] = _Trial(self, setting)
+        return self.trials[setting]
+
+    def improve(self, best: "_Trial", name: str, values: Sequence[float]) -> "_Trial":
+        """The best of larger or else smaller values of one part of `Weights`, as long as each predicts better than the
+        one before."""
+        value = getattr(best.setting, name)
+        larger = sorted(each for each in values if each > value)
+        smaller = sorted((each for each in values if each < value), reverse=True)
+        for direction in (larger, smaller):
+            first = best
+            for each in direction:
+                change: dict[str, Any] = {name: each}
+                trial = self.attempt(best.setting._replace(**change))
+                if trial.loss >= best.loss:
+                    break
+                best = trial
+            if best is not first:
+                break
+        return best
+
+    def fit(self, fold: int, setting: Weights) -> tuple[Questions, Individual]:
+        """The answers of all other folds, and the fit to them with weights."""
+        key = fold, setting.d, setting.pooled
+        if key not in self.starts:
+            questions = of_answers(self.folds.without_fold(fold))
+            start = starting_map(questions, self.folds.maps[fold], setting, **self.folds.options)
+            self.starts[key] = questions, start
+        questions, start = self.starts[key]
+        last, options = self.last_fits.get(key), {"tolerance": ROUGH} | self.folds.options
+        if last is None:
+            fit = fit_with(questions, start, setting._replace(pooled=False), **options)
+        else:
+            fit = fit_weights(questions, last.embedding, setting.shrinkage, weights=last.weights, **options)
+        self.last_fits[key] = fit
+        return questions, fit
+
+
+class _Trial:
+    """Predictions with weights, of as many folds as select; `loss` of all their answers."""
+
+    def __init__(self, search: _Search, setting: Weights):
+        self.search, self.folds, self.setting = search, search.folds, setting
+        # margins by the participant's weights and by the group's, and the participant's lapse rate
+        self.delta, self.group_delta, self.lapse = (np.empty(len(self.folds.position)) for _ in range(3))
+        self.population_lapses: list[float] = []  # of unknown participants, one a fold
+        self.predict(self.folds.n_selection_folds)
+        mask = self.folds.fold < len(self.population_lapses)
+        self.loss = float(self.folds.targets.times[mask] @ losses(self.log_odds(mask)[0]))
+
+    def predict(self, n_folds: int) -> None:
+        """Predict so many folds, each by a fit to all others."""
+        targets = self.folds.targets
+        for fold in range(len(self.population_lapses), n_folds):
+            questions, fit = self.search.fit(fold, self.setting)
+            mask = self.folds.fold == fold
+            points, alpha, row = fit.embedding.points, fit.embedding.alpha, targets.participant[mask] + 1
+            self.delta[mask] = weighted_margins(points, fit.weights, targets.rows[mask], row, alpha)
+            self.group_delta[mask] = margins(points, targets.rows[mask], alpha)
+            self.lapse[mask] = known_lapses(fit.embedding.lapse, questions)[row]
+            self.population_lapses.append(population_lapse(fit.embedding.lapse, questions))
+            self.folds.progress(fold + 1, FOLDS)
+
+    def log_odds(self, mask: Any = slice(None)) -> tuple[np.ndarray, float]:
+        """Log odds of the answers of a mask, and the scale of the margins that is best for them."""
+        return scaled_log_odds(self.delta[mask], self.lapse[mask], self.folds.targets.times[mask])

@@ -1,0 +1,137 @@
+"""Predictions of held-out answers by the models of the refit `embedding`, each fitted to all other answers."""
+
+from typing import Any
+
+import numpy as np
+
+from stream_engine.data.answers import Answers
+from stream_engine.embedding import picture
+from stream_engine.embedding.calibration import Calibration
+from stream_engine.embedding.choice import Choice
+from stream_engine.embedding.differences import ParticipantModel, combined_log_odds
+from stream_engine.embedding.fit import Embedding, with_setting
+from stream_engine.embedding.held_out import known_lapses, population_lapse
+from stream_engine.embedding.individual import weighted_margins
+from stream_engine.embedding.posterior import Posterior
+from stream_engine.embedding.questions import Questions, of_answers
+from stream_engine.evaluation.answer_probabilities import log_odds, probabilities, probability
+from stream_engine.evaluation.learned import of_draws
+from stream_engine.refits.embedding_models import (
+    ParticipantModels,
+    calibration_of,
+    posterior_draws,
+    without_rare_participants,
+)
+
+# Names of the models, as in the report: the map for an unknown participant, the model of the participant who answers,
+# one map with the participant's lapse rate, and the picture of the map.
+KIND, WITH_PARTICIPANT, ONE_MAP, PICTURE = "embedding", "knowing_worker", "one_map", "picture"
+# Columns of `worker_predicted`: sums over the answers of a participant, each predicted by a map of others' answers.
+PREDICTION_SUMS = ("answers", "right", "log_odds", "expected", "variance", "square")
+
+
+class FoldPredictor:
+    """Predicts held-out answers (`out`) by a model that is fitted to all others."""
+
+    def __init__(self, targets: Answers, models: ParticipantModels, seed: int):
+        self.targets, self.models, self.seed = targets, models, seed
+        self.settings: list[dict[str, Any]] = []  # one a group of responses, with its lapse and scale
+        self._last_choice: Choice | None = None
+        # a row a participant, filled when their answers are predicted by a map of other participants
+        self.prediction_sums = np.zeros((len(models.answers.participants), len(PREDICTION_SUMS)))
+
+    def response(self, chosen: Choice, out: np.ndarray) -> dict[str, np.ndarray]:
+        """Log odds of held-out answers: for an unknown participant, as `predict` gives them; by the model of the
+        participant who answers; by one map and this participant's lapse rate; and margins of the map's picture."""
+        questions, model = self._fit(chosen, out, only_weights=False)
+        if model is None:
+            return {}
+        targets, calibration = self.targets.of_responses(out), calibration_of(chosen, model, questions)
+        if chosen is not self._last_choice:
+            self.settings.append({**chosen.setting._asdict(), **calibration._asdict()})
+            self._last_choice = chosen
+        draws = posterior_draws(questions, model, self.models.options, self.seed)
+        odds = {KIND: _log_odds(model.embedding, calibration, draws, targets.rows)}
+        if len(self.models.answers.participants):
+            odds |= _log_odds_with_participant(targets, questions, chosen, model, draws)
+        if chosen.setting.d > 2:
+            flat_map = picture.picture(model.embedding.points, questions, chosen.setting.ridge)
+            odds[PICTURE] = picture.margins(flat_map.points, targets.rows)
+        return odds
+
+    def participant(self, chosen: Choice, out: np.ndarray) -> dict[str, np.ndarray]:
+        """Log odds of the answers of participants none of whose answers were fitted."""
+        questions, model = self._fit(chosen, out, only_weights=True)
+        if model is None:
+            return {}
+        targets, calibration = self.targets.of_responses(out), calibration_of(chosen, model, questions)
+        draws = posterior_draws(questions, model, self.models.options, self.seed)
+        odds = _log_odds(model.embedding, calibration, draws, targets.rows)
+        self._add_sums(targets, odds)
+        return {KIND: odds}
+
+    def _fit(self, chosen: Choice, out: np.ndarray, only_weights: bool) -> tuple[Questions, ParticipantModel | None]:
+        """The other answers, and the model of them; None where there are none."""
+        answers = without_rare_participants(self.models.answers.without(out))
+        questions = of_answers(answers)
+        if not len(questions.rows):
+            return questions, None
+        group_map = with_setting(questions, chosen.setting, chosen.starts, **self.models.options.lapse_option)
+        return questions, self.models.fit_to_fold(chosen, answers, group_map, only_weights)
+
+    def _add_sums(self, targets: Answers, odds: np.ndarray) -> None:
+        """Add to `prediction_sums` what these log odds say about the answers of each participant."""
+        if not len(self.prediction_sums):
+            return
+        certainty, square = np.abs(odds), odds**2
+        expected = certainty * np.tanh(certainty / 2)
+        columns = (1.0, (odds > 0) + (odds == 0) / 2, odds, expected, square - expected**2, square)
+        named = targets.participant >= 0
+        for number, column in enumerate(columns):
+            values = (targets.times * column)[named]
+            np.add.at(self.prediction_sums[:, number], targets.participant[named], values)
+
+
+def _log_odds(embedding: Embedding, calibration: Calibration, draws: Posterior | None, rows: np.ndarray) -> np.ndarray:
+    """(m,) log odds of answers of an unknown participant."""
+    if draws is None:
+        p = probabilities(embedding.points, rows, calibration.lapse, embedding.alpha, scale=calibration.scale)
+    else:
+        p = of_draws(draws.points, np.ones(len(embedding.points), bool), draws.lapse)(rows)
+    return log_odds(p)
+
+
+def _log_odds_with_participant(
+    targets: Answers, questions: Questions, chosen: Choice, model: ParticipantModel, draws: Posterior | None
+) -> dict[str, np.ndarray]:
+    """Log odds of answers by who gave them: by one map, and by their own model where they have one."""
+    by_map = _log_odds_by_map(targets, questions, chosen, model.group_map, draws)
+    by_model, differences = by_map, model.differences
+    if model.individual is not None and differences.weights is not None:
+        weighted_map, of_unknown = model.individual.embedding, differences.weights.calibration
+        row = targets.participant + 1
+        lapse = known_lapses(weighted_map.lapse, questions, of_unknown.lapse if of_unknown else None)[row]
+        delta = weighted_margins(weighted_map.points, model.individual.weights, targets.rows, row, weighted_map.alpha)
+        by_model = log_odds(probability(differences.weights.scale * delta, lapse))
+    if model.own_maps is not None and differences.stack is not None:
+        own = model.own_maps.log_odds(targets.rows, targets.participant)
+        by_model = combined_log_odds(by_model, own, differences.stack[targets.participant])
+    return {ONE_MAP: by_map, WITH_PARTICIPANT: by_model}
+
+
+def _log_odds_by_map(
+    targets: Answers, questions: Questions, chosen: Choice, group_map: Embedding, draws: Posterior | None
+) -> np.ndarray:
+    """(m,) log odds by one map, or by the mean over its draws, and the lapse rate of the participant who answers."""
+    participant = targets.participant
+    calibration = chosen.calibration or Calibration(1.0, population_lapse(group_map.lapse, questions))
+    lapse = known_lapses(group_map.lapse, questions, calibration.lapse)
+    if draws is None:
+        p = probabilities(group_map.points, targets.rows, lapse, group_map.alpha, participant, calibration.scale)
+        return log_odds(p)
+    every_object = np.ones(len(group_map.points), bool)
+    share = of_draws(draws.points, every_object, 0.0)(targets.rows)  # mean of sigma(Delta)
+    p_unknown = of_draws(draws.points, every_object, draws.lapse)(targets.rows)
+    has_answers = (np.bincount(questions.worker, minlength=len(lapse))[participant + 1] > 0) & (participant >= 0)
+    own_lapse = lapse[participant + 1]
+    return log_odds(np.where(has_answers, own_lapse / 2 + (1 - own_lapse) * share, p_unknown))
