@@ -258,8 +258,8 @@ class _Search:
 
     def _ridges_in(self, d: int, ridge: float) -> list[float]:
         """Ridges that are tried in fewer dimensions than the one that it is best for; beyond few questions that one."""
-        few = len(self.questions.rows) * d <= MAX_CHEAP_SIZE and not self.given_ridge
-        return sorted({ridge, DEFAULT_SETTING.ridge, DEFAULT_SETTING.ridge / 3}) if few else [ridge]
+        cheap = len(self.questions.rows) * d <= MAX_CHEAP_SIZE and not self.given_ridge
+        return sorted({ridge, DEFAULT_SETTING.ridge, DEFAULT_SETTING.ridge / 3}) if cheap else [ridge]
 
     def try_neighbouring_ridges(self, chosen: Trial) -> None:
         """Try the neighbouring ridges."""
@@ -268,7 +268,7 @@ class _Search:
             self.attempt(Setting(kernel, d, ridge * factor), chosen)
 
 
-def _no_worse(one: Trial, best: Trial, errors: float) -> bool:
+def _no_worse(trial: Trial, best: Trial, errors: float) -> bool:
     """Whether the mean loss of a unit is within so many standard errors of the best one's, paired."""
-    more = one.losses - best.losses
-    return bool(more.mean() <= errors * more.std() / np.sqrt(max(len(more) - 1, 1)))
+    excess = trial.losses - best.losses
+    return bool(excess.mean() <= errors * excess.std() / np.sqrt(max(len(excess) - 1, 1)))

@@ -30,9 +30,10 @@ from stream_engine.evaluation.responses import Responses
 
 FOLDS = 10
 LEVEL = 0.05
-MOST = 7  # dimensions tried at most
-LARGEST = 20_000  # different answers beyond which it is not computed by a refit: some 10 CPU-seconds
-WORKERS, NAMED = 20, 0.9  # named workers, and their share of the answers, from which whole workers are held out
+MAX_DIMENSIONS = 7  # dimensions tried at most
+MAX_ANSWERS = 20_000  # different answers beyond which it is not computed by a refit: some 10 CPU-seconds
+# named participants, and their share of the answers, from which whole participants are held out
+MIN_PARTICIPANTS, MIN_NAMED_SHARE = 20, 0.9
 REST = -1  # the fold of answers that are never held out
 
 
@@ -48,37 +49,37 @@ def dimensions_at_least(
     answers: Answers,
     fold: np.ndarray,
     ridge: float = DEFAULT_SETTING.ridge,
-    most: int = MOST,
+    max_dimensions: int = MAX_DIMENSIONS,
     level: float = LEVEL,
     progress: Callable[..., bool | None] = lambda done, total, **figures: None,
-    **more: Any,
+    **options: Any,
 ) -> Dimensions:
     """The number of dimensions that the answers show. `fold` (m,) int of `folds_of`. Deterministic; the first number of
     dimensions that adds nothing is the last that is tried.
     """
-    most = min(most, max(answers.n_objects - 1, 1))
+    max_dimensions = min(max_dimensions, max(answers.n_objects - 1, 1))
     folds = np.unique(fold[fold != REST])
     accuracy: list[np.ndarray] = []
-    p = [1.0] * (most - 1)
-    for d in range(1, most + 1):
-        accuracy.append(np.array([_accuracy(answers, fold == each, d, ridge, more) for each in folds]))
-        progress(d, most, accuracy=float(accuracy[-1].mean()))
+    p = [1.0] * (max_dimensions - 1)
+    for d in range(1, max_dimensions + 1):
+        accuracy.append(np.array([_accuracy(answers, fold == each, d, ridge, options) for each in folds]))
+        progress(d, max_dimensions, accuracy=float(accuracy[-1].mean()))
         if d > 1:
             p[d - 2] = corrected_test(accuracy[-1] - accuracy[-2])
             if holm(p)[d - 2] > level:
                 break
-    corrected = holm(p)[: len(accuracy) - 1]
-    shown = next((d for d, each in enumerate(corrected, 1) if each > level), len(accuracy))
-    return Dimensions(shown, [float(each.mean()) for each in accuracy], corrected)
+    p_values = holm(p)[: len(accuracy) - 1]
+    at_least = next((d for d, each in enumerate(p_values, 1) if each > level), len(accuracy))
+    return Dimensions(at_least, [float(each.mean()) for each in accuracy], p_values)
 
 
-def report_of(responses: Responses, answers: Answers, chosen: Choice, seed: int, **more: Any) -> dict[str, Any]:
+def report_of(responses: Responses, answers: Answers, chosen: Choice, seed: int, **options: Any) -> dict[str, Any]:
     """`dimensions_at_least` and `dimensions_tested` of a refit's report: the bound and what it rests on, or nothing and
     why. `answers` are all that there are."""
     if chosen.setting.d and chosen.basis != "held-out log loss":
         return {"dimensions_at_least": None, "dimensions_tested": f"no: {chosen.basis}"}
-    if len(answers.rows) > LARGEST:
-        return {"dimensions_at_least": None, "dimensions_tested": f"no: more than {LARGEST:,} different answers"}
+    if len(answers.rows) > MAX_ANSWERS:
+        return {"dimensions_at_least": None, "dimensions_tested": f"no: more than {MAX_ANSWERS:,} different answers"}
     group, by = _groups(responses, answers, seed)
     fold = folds_of(group, FOLDS)
     fold[answers.response >= len(responses.draw)] = REST
@@ -86,16 +87,16 @@ def report_of(responses: Responses, answers: Answers, chosen: Choice, seed: int,
         return {"dimensions_at_least": None, "dimensions_tested": f"no: fewer than {FOLDS} {by}"}
     ste = [each for each in chosen.trials if each["kernel"] == "ste"]
     ridge = float(min(ste, key=lambda each: each["log_loss"])["ridge"]) if ste else DEFAULT_SETTING.ridge
-    made = dimensions_at_least(answers, fold, ridge, **more)
-    tested = {"by": by, "folds": FOLDS, "accuracy": made.accuracy, "p_values": made.p_values}
-    return {"dimensions_at_least": made.at_least, "dimensions_tested": tested}
+    result = dimensions_at_least(answers, fold, ridge, **options)
+    test = {"by": by, "folds": FOLDS, "accuracy": result.accuracy, "p_values": result.p_values}
+    return {"dimensions_at_least": result.at_least, "dimensions_tested": test}
 
 
 def _groups(responses: Responses, answers: Answers, seed: int) -> tuple[np.ndarray, str]:
     """(m,) keys, in random order, of what is held out as a whole, and what that is."""
-    who, times, named = answers.participant, answers.times, answers.participant >= 0
-    if len(np.unique(who[named])) >= WORKERS and times[named].sum() >= NAMED * times.sum():
-        return np.append(name_hashes(answers.participants, seed), np.uint64(0))[who], "workers"
+    participant, times, named = answers.participant, answers.times, answers.participant >= 0
+    if len(np.unique(participant[named])) >= MIN_PARTICIPANTS and times[named].sum() >= MIN_NAMED_SHARE * times.sum():
+        return np.append(name_hashes(answers.participants, seed), np.uint64(0))[participant], "workers"
     draw = np.append(responses.draw, 2.0)  # the last: of no response
     return draw[np.minimum(answers.response, len(responses.draw))], responses.by
 
@@ -109,12 +110,14 @@ def folds_of(group: np.ndarray, folds: int) -> np.ndarray:
     return np.unique(group, return_inverse=True)[1].reshape(-1) % folds
 
 
-def _accuracy(answers: Answers, out: np.ndarray, d: int, ridge: float, more: dict[str, Any]) -> float:
+def _accuracy(answers: Answers, out: np.ndarray, d: int, ridge: float, options: dict[str, Any]) -> float:
     """Accuracy on the held-out answers of a fit to the others; ties count half."""
-    questions, held = of_answers(answers.of(~out)), answers.of(out)
-    found, _ = fit_carefully(questions, d, ridge, tolerance=LOOSE, **more)
-    p = probabilities(found.points, held.rows, known_lapses(found.lapse, questions), found.alpha, held.participant)
-    return float(((p > 0.5) + 0.5 * (p == 0.5)) @ held.times / held.times.sum())
+    questions, targets = of_answers(answers.of(~out)), answers.of(out)
+    embedding, _ = fit_carefully(questions, d, ridge, tolerance=LOOSE, **options)
+    p = probabilities(
+        embedding.points, targets.rows, known_lapses(embedding.lapse, questions), embedding.alpha, targets.participant
+    )
+    return float(((p > 0.5) + 0.5 * (p == 0.5)) @ targets.times / targets.times.sum())
 
 
 def corrected_test(difference: np.ndarray) -> float:
@@ -139,8 +142,8 @@ def holm(p: list[float]) -> list[float]:
     >>> holm([0.01, 0.5, 0.02])
     [0.03, 0.5, 0.04]
     """
-    order, out, least = np.argsort(p, kind="stable"), [0.0] * len(p), 0.0
+    order, out, smallest = np.argsort(p, kind="stable"), [0.0] * len(p), 0.0
     for rank, at in enumerate(order):
-        least = max(least, min(1.0, (len(p) - rank) * p[at]))
-        out[at] = least
+        smallest = max(smallest, min(1.0, (len(p) - rank) * p[at]))
+        out[at] = smallest
     return out

@@ -28,38 +28,38 @@ from stream_engine.embedding.lapse_prior import PRIOR, guesses
 from stream_engine.embedding.questions import asked_about, of_answers
 from stream_engine.evaluation.answer_probabilities import margins
 
-LARGEST = 2500  # coordinates n d up to which covariances are computed: 16 (n d)^2 bytes, O((n d)^3)
+MAX_COORDINATES = 2500  # coordinates n d up to which covariances are computed: 16 (n d)^2 bytes, O((n d)^3)
 LEVEL = 0.95
 
 
 def covariances(
-    found: Embedding, answers: Answers, fixed_lapse: bool = False, weights: np.ndarray | None = None
+    fit: Embedding, answers: Answers, fixed_lapse: bool = False, weights: np.ndarray | None = None
 ) -> np.ndarray | None:
-    """(n, d, d) float64 covariance of each place; None above `LARGEST` coordinates. `answers` are those that `found`
-    was fitted to, with their units; `weights` (n_workers, d) of participants on the axes count as known. Objects never
+    """(n, d, d) float64 covariance of each place; None above `MAX_COORDINATES` coordinates. `answers` are those of
+    `fit`, with their units; `weights` (n_workers, d) of participants on the axes count as known. Objects never
     asked about have the prior's, I / (2 ridge). O((n d)^3 + m d^2).
     """
-    n, d = found.points.shape
-    if n * d > LARGEST:
+    n, d = fit.points.shape
+    if n * d > MAX_COORDINATES:
         return None
     questions = of_answers(answers)
-    out = np.tile(np.eye(d) / (2 * found.ridge), (n, 1, 1))
-    seen = asked_about(questions)
-    if not seen.any():
+    out = np.tile(np.eye(d) / (2 * fit.ridge), (n, 1, 1))
+    has_answers = asked_about(questions)
+    if not has_answers.any():
         return out
-    own = np.repeat(seen, d)
+    own = np.repeat(has_answers, d)
     times, own_weight = questions.near + questions.far, None if weights is None else weights[questions.worker]
-    slopes, f, u, v = _parts(found, questions.rows, times, found.lapse[questions.worker], own_weight)
+    slopes, f, u, v = _parts(fit, questions.rows, times, fit.lapse[questions.worker], own_weight)
     slopes = slopes[:, own]
-    information = _weighted(slopes, f * u**2) + 2 * found.ridge * np.eye(int(own.sum()))
+    information = _weighted_sum(slopes, f * u**2) + 2 * fit.ridge * np.eye(int(own.sum()))
     if not fixed_lapse:
-        information -= _of_lapses(slopes, f, u, v, questions.worker, found.lapse, found.guessers)
-    gauge = gauge_of(found.points[seen])
+        information -= _of_lapses(slopes, f, u, v, questions.worker, fit.lapse, fit.guessers)
+    gauge = gauge_of(fit.points[has_answers])
     inverse = cho_solve(cho_factor(information), np.eye(len(information)))
     inverse -= gauge @ (gauge.T @ inverse)
     inverse -= (inverse @ gauge) @ gauge.T
-    inverse *= _design_effect(found, answers, inverse, own, weights)
-    out[seen] = np.einsum("iaib->iab", inverse.reshape(len(gauge) // d, d, len(gauge) // d, d))
+    inverse *= _design_effect(fit, answers, inverse, own, weights)
+    out[has_answers] = np.einsum("iaib->iab", inverse.reshape(len(gauge) // d, d, len(gauge) // d, d))
     return out
 
 
@@ -75,9 +75,9 @@ def gauge_of(points: np.ndarray) -> np.ndarray:
     moves = [np.tile(axis, (n, 1)) for axis in np.eye(d)]
     for a in range(d):
         for b in range(a):
-            turned = np.zeros((n, d))
-            turned[:, a], turned[:, b] = -middle[:, b], middle[:, a]
-            moves.append(turned)
+            rotation = np.zeros((n, d))
+            rotation[:, a], rotation[:, b] = -middle[:, b], middle[:, a]
+            moves.append(rotation)
     vectors, sizes, _ = np.linalg.svd(np.stack([move.ravel() for move in moves], axis=1), full_matrices=False)
     return vectors[:, sizes > 1e-9 * sizes[0]]
 
@@ -93,25 +93,25 @@ def radius(d: int, level: float = LEVEL) -> float:
     return float(np.sqrt(chdtri(d, 1.0 - level)))
 
 
-def _parts(found: Embedding, rows: np.ndarray, times: np.ndarray, lapse: np.ndarray, weight: np.ndarray | None = None):
+def _parts(fit: Embedding, rows: np.ndarray, times: np.ndarray, lapse: np.ndarray, weight: np.ndarray | None = None):
     """dDelta/dx (m, n d) sparse, f, u, v of the formulas; `weight` (m, d) of the axes for who answered."""
-    n, d = found.points.shape
-    share = _shares(found, rows, weight)
+    n, d = fit.points.shape
+    share = _shares(fit, rows, weight)
     p = np.clip(lapse / 2 + (1 - lapse) * share, 1e-12, 1 - 1e-12)
-    near, far = _gaps(found, rows, weight)
+    near, far = _gaps(fit, rows, weight)
     return sparse_scores(rows, near, far, n), times / (p * (1 - p)), (1 - lapse) * share * (1 - share), 0.5 - share
 
 
-def _gaps(found: Embedding, rows: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def _gaps(fit: Embedding, rows: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """(m, d) -dDelta/dx_i and dDelta/dx_k of each answer; those in x_j and x_l are the opposite."""
     i, j, k, l = rows.T
-    near, far = 2 * (found.points[i] - found.points[j]), 2 * (found.points[k] - found.points[l])
+    near, far = 2 * (fit.points[i] - fit.points[j]), 2 * (fit.points[k] - fit.points[l])
     for gap in (near, far):
         size = (gap**2 if weight is None else weight * gap**2).sum(axis=1, keepdims=True) / 4
         if weight is not None:
             gap *= weight
-        if found.alpha:
-            gap *= 0.5 * (found.alpha + 1) / (found.alpha + size)
+        if fit.alpha:
+            gap *= 0.5 * (fit.alpha + 1) / (fit.alpha + size)
     return near, far
 
 
@@ -123,53 +123,53 @@ def sparse_scores(rows: np.ndarray, near: np.ndarray, far: np.ndarray, n: int) -
     return csr_array((values.ravel(), columns.ravel(), np.arange(m + 1) * 4 * d), shape=(m, n * d))
 
 
-def _weighted(slopes: csr_array, weight: np.ndarray) -> np.ndarray:
+def _weighted_sum(slopes: csr_array, weight: np.ndarray) -> np.ndarray:
     """(n d, n d) sum of weight g g'."""
     return (slopes.T @ (slopes * weight[:, None])).toarray()
 
 
 def _of_lapses(slopes: csr_array, f, u, v, worker: np.ndarray, lapse: np.ndarray, guessers: float) -> np.ndarray:
     """C V^-1 C': what not knowing the lapses takes; each worker's prior is that of who they seem to be."""
-    who = guesses(lapse, guessers)
-    a, b = PRIOR[0] * (1 - who) + PRIOR[1] * who, PRIOR[1] * (1 - who) + PRIOR[0] * who
-    who = csr_array((f * u * v, (np.arange(len(worker)), worker)), shape=(len(worker), len(lapse)))
-    cross = (slopes.T @ who).toarray()
+    p_guesser = guesses(lapse, guessers)
+    a, b = PRIOR[0] * (1 - p_guesser) + PRIOR[1] * p_guesser, PRIOR[1] * (1 - p_guesser) + PRIOR[0] * p_guesser
+    by_participant = csr_array((f * u * v, (np.arange(len(worker)), worker)), shape=(len(worker), len(lapse)))
+    cross = (slopes.T @ by_participant).toarray()
     own = np.bincount(worker, f * v**2, len(lapse)) + (a / lapse + b / (1 - lapse)) / (lapse * (1 - lapse))
     return (cross / own) @ cross.T
 
 
-def _shares(found: Embedding, rows: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+def _shares(fit: Embedding, rows: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
     """(m,) sigma(Delta)."""
     if weight is None:
-        delta = margins(found.points, rows, found.alpha)
+        delta = margins(fit.points, rows, fit.alpha)
     else:
-        delta = weighted_margins(found.points, weight, rows, np.arange(len(rows)), found.alpha)
+        delta = weighted_margins(fit.points, weight, rows, np.arange(len(rows)), fit.alpha)
     return 1.0 / (1.0 + np.exp(-np.clip(delta, -500, 500)))
 
 
-def score_gaps(found: Embedding, answers: Answers, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+def score_gaps(fit: Embedding, answers: Answers, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """(m, d) each: minus the slope of log p of each answer in x_i, and that in x_k; those in x_j and x_l are the
     opposite."""
-    lapse, weight = found.lapse[answers.participant + 1], None if weights is None else weights[answers.participant + 1]
-    share = _shares(found, answers.rows, weight)
+    lapse, weight = fit.lapse[answers.participant + 1], None if weights is None else weights[answers.participant + 1]
+    share = _shares(fit, answers.rows, weight)
     slope = (1 - lapse) * share * (1 - share) / (lapse / 2 + (1 - lapse) * share)
-    near, far = _gaps(found, answers.rows, weight)
+    near, far = _gaps(fit, answers.rows, weight)
     return near * slope[:, None], far * slope[:, None]
 
 
-def scores(found: Embedding, answers: Answers, weights: np.ndarray | None = None) -> csr_array:
+def scores(fit: Embedding, answers: Answers, weights: np.ndarray | None = None) -> csr_array:
     """(m, n d) sparse: the slope of log p of each answer in the coordinates."""
-    return sparse_scores(answers.rows, *score_gaps(found, answers, weights), len(found.points))
+    return sparse_scores(answers.rows, *score_gaps(fit, answers, weights), len(fit.points))
 
 
 def _design_effect(
-    found: Embedding, answers: Answers, inverse: np.ndarray, own: np.ndarray, weights: np.ndarray | None
+    fit: Embedding, answers: Answers, inverse: np.ndarray, own: np.ndarray, weights: np.ndarray | None
 ) -> float:
     """How much more the sums of units scatter than answers by themselves would."""
-    each = scores(found, answers, weights)[:, own]
+    each = scores(fit, answers, weights)[:, own]
     number = np.unique(answers.response, return_inverse=True)[1].reshape(-1)
     of_unit = csr_array((answers.times, (number, np.arange(len(number)))), shape=(int(number.max()) + 1, len(number)))
     sums = of_unit @ each
-    alone = float((_weighted(each, answers.times) * inverse).sum())
-    together = float(((sums.T @ sums).toarray() * inverse).sum())
-    return max(1.0, together / alone) if alone > 0 else 1.0
+    of_single = float((_weighted_sum(each, answers.times) * inverse).sum())
+    of_units = float(((sums.T @ sums).toarray() * inverse).sum())
+    return max(1.0, of_units / of_single) if of_single > 0 else 1.0

@@ -35,6 +35,6 @@ def known_lapses(lapse: np.ndarray, questions: Questions, unknown: float | None 
     return np.where((answers > 0) & (np.arange(len(lapse)) != NOBODY), lapse, unknown)
 
 
-def unit_losses(p: np.ndarray, held: Answers, number: np.ndarray) -> np.ndarray:
+def unit_losses(p: np.ndarray, answers: Answers, number: np.ndarray) -> np.ndarray:
     """(u,) log loss of each unit, `number` (m,) in 0 .. u - 1 of each answer."""
-    return np.bincount(number, -held.times * np.log(np.maximum(p, np.exp(-LARGEST))))
+    return np.bincount(number, -answers.times * np.log(np.maximum(p, np.exp(-LARGEST))))

@@ -108,7 +108,7 @@ def fit_weights(
     logs = np.where(has_answers[:, None], logs - middle, 0.0)
     points, order = on_own_axes(points * np.exp(middle / 2), questions)
     logs = logs[:, order]
-    fitted = begin._replace(
+    embedding = begin._replace(
         points=points,
         lapse=lapse,
         objective=descent.value,
@@ -119,7 +119,7 @@ def fit_weights(
         slope=float(np.abs(descent.slope).max(initial=0.0)) / max(questions.answers, 1.0),
         guessers=guessers,
     )
-    return Individual(fitted, np.exp(logs), shrinkage)
+    return Individual(embedding, np.exp(logs), shrinkage)
 
 
 def fit_with(questions: Questions, group_map: Embedding, selection: Weights, **limits: Any) -> Individual:
@@ -157,9 +157,9 @@ def pooled_map(questions: Questions, setting: Setting) -> Embedding:
     )
 
 
-def with_first_lapses(fitted: Embedding) -> Embedding:
+def with_first_lapses(embedding: Embedding) -> Embedding:
     """The same with the lapse rates that a fit begins at."""
-    return fitted._replace(lapse=np.full(len(fitted.lapse), FIRST), guessers=FIRST)
+    return embedding._replace(lapse=np.full(len(embedding.lapse), FIRST), guessers=FIRST)
 
 
 def weighted_margins(

@@ -27,9 +27,9 @@ def guesses(lapse: np.ndarray, share: float) -> np.ndarray:
         return np.zeros(len(lapse))
     a, b = PRIOR
     odds = np.log(share) - np.log1p(-share) + (b - a) * (np.log(lapse) - np.log1p(-lapse))
-    found = 1.0 / (1.0 + np.exp(-odds))
-    found[NOBODY] = 0.0
-    return found
+    p = 1.0 / (1.0 + np.exp(-odds))
+    p[NOBODY] = 0.0
+    return p
 
 
 @njit(cache=True, nogil=True)
@@ -38,15 +38,17 @@ def cost(lapse: np.ndarray, share: float) -> tuple[float, np.ndarray, float]:
     a, b = PRIOR
     workers, slope, total, guessers = len(lapse) - 1, np.empty(len(lapse)), 0.0, 0.0
     for w in range(1 + workers):
-        known, lost = np.log(lapse[w]), np.log1p(-lapse[w])
-        total -= a * known + b * lost
-        who = 0.0
+        log_lapse, log_rest = np.log(lapse[w]), np.log1p(-lapse[w])
+        total -= a * log_lapse + b * log_rest
+        p_guesser = 0.0
         if w != NOBODY and share > 0.0:
-            who = 1.0 / (1.0 + np.exp(-(np.log(share) - np.log1p(-share) + (b - a) * (known - lost))))
+            p_guesser = 1.0 / (1.0 + np.exp(-(np.log(share) - np.log1p(-share) + (b - a) * (log_lapse - log_rest))))
         if w != NOBODY:  # log of a sum: its first term over that term's part of it
-            total -= np.log1p(-share) - np.log1p(-who)
-        guessers += who
-        slope[w] = ((1.0 - who) * b + who * a) * lapse[w] - ((1.0 - who) * a + who * b) * (1.0 - lapse[w])
+            total -= np.log1p(-share) - np.log1p(-p_guesser)
+        guessers += p_guesser
+        slope[w] = ((1.0 - p_guesser) * b + p_guesser * a) * lapse[w] - ((1.0 - p_guesser) * a + p_guesser * b) * (
+            1.0 - lapse[w]
+        )
     share_slope = workers * share - guessers
     if workers:
         total -= a * np.log(share) + b * np.log1p(-share)

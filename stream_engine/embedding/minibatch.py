@@ -35,16 +35,16 @@ def _pass(points, squares, rows, near, far, worker, lapse, alpha, pull, rate, or
     d = points.shape[1]
     for at in order:
         i, j, k, l = rows[at, 0], rows[at, 1], rows[at, 2], rows[at, 3]
-        one, other = 0.0, 0.0
+        near_size, far_size = 0.0, 0.0
         for c in range(d):
             u, v = points[i, c] - points[j, c], points[k, c] - points[l, c]
-            one += u * u
-            other += v * v
+            near_size += u * u
+            far_size += v * v
         a = b = 1.0
-        delta = other - one
+        delta = far_size - near_size
         if alpha > 0.0:
-            delta = 0.5 * (alpha + 1.0) * np.log((alpha + other) / (alpha + one))
-            a, b = 0.5 * (alpha + 1.0) / (alpha + one), 0.5 * (alpha + 1.0) / (alpha + other)
+            delta = 0.5 * (alpha + 1.0) * np.log((alpha + far_size) / (alpha + near_size))
+            a, b = 0.5 * (alpha + 1.0) / (alpha + near_size), 0.5 * (alpha + 1.0) / (alpha + far_size)
         half = 0.5 * lapse[worker[at]]
         share = 1.0 / (1.0 + np.exp(-min(max(delta, -500.0), 500.0)))
         p = half + (1.0 - 2.0 * half) * share

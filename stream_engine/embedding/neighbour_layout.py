@@ -37,12 +37,12 @@ def neighbour_layout(points: np.ndarray, perplexity: float, start: np.ndarray) -
     joint = _joint(_squared_distances(points), np.log(perplexity)).astype(np.float32)
     positions = np.array(start, float)
     rate = max(len(points) / EXAGGERATION / 4.0, 50.0)
-    for exaggeration, momentum, most in PHASES:
-        positions = _descended(positions, joint, exaggeration, momentum, rate, most)
+    for exaggeration, momentum, max_iterations in PHASES:
+        positions = _descend(positions, joint, exaggeration, momentum, rate, max_iterations)
     return positions
 
 
-def trustworthiness(points: np.ndarray, shown: np.ndarray, neighbours: int) -> float:
+def trustworthiness(points: np.ndarray, positions: np.ndarray, neighbours: int) -> float:
     """How far neighbours in a picture are neighbours (Venna & Kaski 2001): 1 where all are. O(n^2 log n).
 
     >>> points = np.array([[0.0], [1.0], [2.5], [4.5]])
@@ -50,12 +50,12 @@ def trustworthiness(points: np.ndarray, shown: np.ndarray, neighbours: int) -> f
     (1.0, 0.375)
     """
     n = len(points)
-    apart, seen = _squared_distances(points), _squared_distances(shown)
-    np.fill_diagonal(apart, np.inf)
-    np.fill_diagonal(seen, np.inf)
+    distances, shown_distances = _squared_distances(points), _squared_distances(positions)
+    np.fill_diagonal(distances, np.inf)
+    np.fill_diagonal(shown_distances, np.inf)
     rank = np.empty((n, n), np.int32)
-    np.put_along_axis(rank, np.argsort(apart, axis=1), np.arange(1, n + 1, dtype=np.int32)[None], axis=1)
-    nearest = np.argsort(seen, axis=1)[:, :neighbours]
+    np.put_along_axis(rank, np.argsort(distances, axis=1), np.arange(1, n + 1, dtype=np.int32)[None], axis=1)
+    nearest = np.argsort(shown_distances, axis=1)[:, :neighbours]
     beyond = np.maximum(np.take_along_axis(rank, nearest, axis=1) - neighbours, 0).sum()
     return 1.0 - float(beyond) * 2.0 / (n * neighbours * (2.0 * n - 3.0 * neighbours - 1.0))
 
@@ -68,31 +68,31 @@ def _squared_distances(points: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
-def _joint(apart, entropy):
+def _joint(distances, entropy):
     """(n, n) probabilities p_ij that sum to 1: those of j as a neighbour of i, by a normal density whose width gives
     every i this entropy, and those of i as one of j, on average."""
-    n = len(apart)
+    n = len(distances)
     one_way = np.zeros((n, n))
     for i in range(n):
         nearest = np.inf  # distances beyond the nearest: the same probabilities, and never all of them 0
         for j in range(n):
             if j != i:
-                nearest = min(nearest, apart[i, j])
+                nearest = min(nearest, distances[i, j])
         precision, low, high = 1.0, 0.0, np.inf
         for _ in range(BISECTIONS):
             total, weighted = 0.0, 0.0
             for j in range(n):
                 if j != i:
-                    weight = np.exp(-(apart[i, j] - nearest) * precision)
+                    weight = np.exp(-(distances[i, j] - nearest) * precision)
                     one_way[i, j] = weight
                     total += weight
-                    weighted += weight * (apart[i, j] - nearest)
-            found = np.log(total) + precision * weighted / total
+                    weighted += weight * (distances[i, j] - nearest)
+            entropy_now = np.log(total) + precision * weighted / total
             for j in range(n):
                 one_way[i, j] /= total
-            if abs(found - entropy) <= ENTROPY_WITHIN:
+            if abs(entropy_now - entropy) <= ENTROPY_WITHIN:
                 break
-            if found > entropy:
+            if entropy_now > entropy:
                 low = precision
                 precision = 2.0 * precision if high == np.inf else 0.5 * (precision + high)
             else:
@@ -132,26 +132,26 @@ def slopes(positions: np.ndarray, joint: np.ndarray, exaggeration: float = 1.0) 
 
 def divergence(positions: np.ndarray, joint: np.ndarray) -> float:
     """What is minimised, without the sum of p_ij log(p_ij), which is the same for all positions."""
-    apart = _squared_distances(positions)
-    whole = (1.0 / (1.0 + apart)).sum() - len(positions)
-    return float(np.vdot(joint, np.log1p(apart)) + np.log(whole))
+    distances = _squared_distances(positions)
+    whole = (1.0 / (1.0 + distances)).sum() - len(positions)
+    return float(np.vdot(joint, np.log1p(distances)) + np.log(whole))
 
 
-def _descended(
-    positions: np.ndarray, joint: np.ndarray, exaggeration: float, momentum: float, rate: float, most: int
+def _descend(
+    positions: np.ndarray, joint: np.ndarray, exaggeration: float, momentum: float, rate: float, max_iterations: int
 ) -> np.ndarray:
     """After gradient descent with momentum and a gain for every coordinate."""
     step, gains = np.zeros(positions.shape), np.ones(positions.shape)
     best, best_at = np.inf, 0
-    for iteration in range(most):
+    for iteration in range(max_iterations):
         slope = slopes(positions, joint, exaggeration)
         gains = np.maximum(np.where(step * slope < 0.0, gains + 0.2, gains * 0.8), 0.01)
         step = momentum * step - rate * gains * slope
         positions = positions + step
         if (iteration + 1) % CHECK_EVERY == 0:
-            now = divergence(positions, joint)
-            if now < best:
-                best, best_at = now, iteration
+            value = divergence(positions, joint)
+            if value < best:
+                best, best_at = value, iteration
             if iteration - best_at > PATIENCE or np.linalg.norm(gains * slope) <= LEAST_SLOPE:
                 break
     return positions

@@ -13,7 +13,7 @@ import numpy as np
 from stream_engine.data.hashing import mix64
 from stream_engine.data.triplet_columns import Columns, pair_of_entry
 
-PAIRED = 0.9  # share of the counts in pairs, from which on there are odd-one-out responses
+MIN_PAIRED_SHARE = 0.9  # share of the counts in pairs, from which on there are odd-one-out responses
 
 
 class Responses(NamedTuple):
@@ -49,9 +49,9 @@ def responses_of(columns: Columns, hashes: np.ndarray) -> Responses:
     Examples
     --------
     >>> from stream_engine.data.triplet_columns import columns_from_rows
-    >>> counted = columns_from_rows([0, 1], [1, 0], [2, 2], [5, 5], [0, 0], 3)
-    >>> made = responses_of(counted, np.arange(3, dtype=np.uint64))
-    >>> made.rows.tolist(), made.three.tolist(), made.times.tolist()
+    >>> counts = columns_from_rows([0, 1], [1, 0], [2, 2], [5, 5], [0, 0], 3)
+    >>> responses = responses_of(counts, np.arange(3, dtype=np.uint64))
+    >>> responses.rows.tolist(), responses.three.tolist(), responses.times.tolist()
     ([[0, 1, 2]], [True], [5.0])
     """
     pair, n = pair_of_entry(columns), columns.n_objects
@@ -64,20 +64,20 @@ def responses_of(columns: Columns, hashes: np.ndarray) -> Responses:
     at = np.where(anchor < lo, 0, np.where(anchor < hi, 1, 2))  # position of the anchor; lo and hi have the other two
     for odd, times in ((np.where(at == 2, 1, 2), columns.n_lo), (np.where(at == 0, 1, 0), columns.n_hi)):
         counts[number, odd, (at > 3 - at - odd).astype(int)] = times
-    both = counts.min(axis=2)
-    if 2 * both.sum(dtype=np.float64) < PAIRED * counts.sum(dtype=np.float64):
-        both[:] = 0.0
-    counts -= both[:, :, None]
+    n_odd = counts.min(axis=2)
+    if 2 * n_odd.sum(dtype=np.float64) < MIN_PAIRED_SHARE * counts.sum(dtype=np.float64):
+        n_odd[:] = 0.0
+    counts -= n_odd[:, :, None]
     draws = mix64(np.take(hashes, sorted_[:, 0]) + np.take(hashes, sorted_[:, 1]) + np.take(hashes, sorted_[:, 2]))
     parts: list[tuple[np.ndarray, ...]] = []  # rows, three, times, and of which three objects
     for out, (one, other) in enumerate(((1, 2), (0, 2), (0, 1))):
-        for a, b, found, kind in (
-            (one, other, both[:, out], True),
+        for a, b, count, kind in (
+            (one, other, n_odd[:, out], True),
             (one, other, counts[:, out, 0], False),
             (other, one, counts[:, out, 1], False),
         ):
-            some = np.flatnonzero(found)
-            parts.append((sorted_[some][:, [a, b, out]], np.full(len(some), kind), found[some], some))
-    rows, three, times, of = (np.concatenate(each) for each in zip(*parts))
-    order = np.argsort(of, kind="stable")
-    return Responses(rows[order], three[order], times[order], (draws / 2.0**64)[of[order]], n)
+            nonzero = np.flatnonzero(count)
+            parts.append((sorted_[nonzero][:, [a, b, out]], np.full(len(nonzero), kind), count[nonzero], nonzero))
+    rows, three, times, number = (np.concatenate(each) for each in zip(*parts))
+    order = np.argsort(number, kind="stable")
+    return Responses(rows[order], three[order], times[order], (draws / 2.0**64)[number[order]], n)

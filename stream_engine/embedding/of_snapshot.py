@@ -16,9 +16,12 @@ from stream_engine.evaluation.answers import answers_of
 from stream_engine.evaluation.responses import CHOOSE, FIT, parts
 from stream_engine.state.snapshot import Snapshot
 
-CHOOSING = 0.2  # share of the judgements that chooses the setting
-SEARCHED, SEARCHED_EACH = 100_000, 200  # answers that a setting is searched with: so many, or so many an object
-ONE_PLACE = 1e-6  # squared distances below make no odds: all answers cancel, and nothing is known
+VALIDATION_SHARE = 0.2  # share of the judgements that chooses the setting
+MAX_SEARCHED_ANSWERS, SEARCHED_ANSWERS_PER_OBJECT = (
+    100_000,
+    200,
+)  # answers that a setting is searched with: so many, or so many an object
+MIN_SQUARED_DISTANCE = 1e-6  # squared distances below make no odds: all answers cancel, and nothing is known
 
 
 class Points(NamedTuple):
@@ -34,11 +37,11 @@ def points(snapshot: Snapshot, seed: int = 0) -> Points:
     responses, answers = answers_of(snapshot, seed)
     if not len(answers.rows):
         return Points(np.zeros((n, 1)), np.zeros(n, bool))
-    part = parts(responses, np.zeros(len(responses.draw), bool), CHOOSING)
-    searched = answers.without(part != FIT).sample(max(SEARCHED, SEARCHED_EACH * n))
+    part = parts(responses, np.zeros(len(responses.draw), bool), VALIDATION_SHARE)
+    searched = answers.without(part != FIT).sample(max(MAX_SEARCHED_ANSWERS, SEARCHED_ANSWERS_PER_OBJECT * n))
     chosen = choice.choose(of_answers(searched), answers.of_responses(part == CHOOSE))
     questions = of_answers(answers)
-    fitted = with_setting(questions, chosen.setting, chosen.starts)
-    if float((fitted.points**2).sum(axis=1).max()) < ONE_PLACE:
+    embedding = with_setting(questions, chosen.setting, chosen.starts)
+    if float((embedding.points**2).sum(axis=1).max()) < MIN_SQUARED_DISTANCE:
         return Points(np.zeros((n, 1)), np.zeros(n, bool))
-    return Points(fitted.points, asked_about(questions))
+    return Points(embedding.points, asked_about(questions))

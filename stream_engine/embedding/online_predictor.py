@@ -23,21 +23,21 @@ MARKS = 64  # snapshots whose place in the stream is remembered: a fit says of w
 
 
 class ObserverState(NamedTuple):
-    """What the observer knew at a snapshot."""
+    """What the observer had learned at a snapshot."""
 
     arrays: dict[str, np.ndarray]
     report: dict
 
 
 class Online:
-    """`learn` batches in order, `predictor` says what it expects, `take` goes on from a fit, `kept` copies all."""
+    """`learn` batches in order, `predictor` says what it expects, `take` goes on from a fit, `state` copies all."""
 
     def __init__(self, dimensions: int = 3, seed: int = 0):
         self._dimensions, self._seed = dimensions, seed
         self.model = OnlineEmbedding(dimensions, seed=seed)
         self._worker: dict[str, int] = {}  # name -> row of the lapses
         self._marks: dict[int, int] = {}  # sequence of a snapshot -> answers learned then
-        self._taken = -1, ""  # sequence and digest of the fit that was taken over
+        self._fit_identity = -1, ""  # sequence and digest of the fit that was taken over
 
     def predictor(self) -> Predictor:
         """Log odds by the points as they are when asked, and the lapse of somebody unknown."""
@@ -60,24 +60,24 @@ class Online:
 
     def _workers(self, batch: Batch) -> np.ndarray:
         """(m + q,) rows of the lapses, 0 where nobody is named."""
-        given = batch.provenance
-        if given is None:
+        provenance = batch.provenance
+        if provenance is None:
             return np.zeros(len(batch.triplets) + len(batch.quadruplets), np.int32)
-        row = self._rows(given)
-        three, four = row[given.worker[given.of_triplet]], row[given.worker[given.of_quadruplet]]
+        row = self._rows(provenance)
+        three, four = row[provenance.worker[provenance.of_triplet]], row[provenance.worker[provenance.of_quadruplet]]
         return np.insert(three, batch.quadruplet_at, four) if len(four) else three
 
-    def _rows(self, given: Provenance) -> np.ndarray:
+    def _rows(self, provenance: Provenance) -> np.ndarray:
         """The row of each worker of a batch; the last one is nobody's. Rows are given in the order of first answers."""
-        row, said = np.zeros(len(given.workers) + 1, np.int32), given.worker[given.worker >= 0]
-        first = np.unique(said, return_index=True)[1]
-        for who in said[np.sort(first)].tolist():
-            row[who] = self._worker.setdefault(given.workers[who], len(self._worker) + 1)
+        row, worker = np.zeros(len(provenance.workers) + 1, np.int32), provenance.worker[provenance.worker >= 0]
+        first = np.unique(worker, return_index=True)[1]
+        for number in worker[np.sort(first)].tolist():
+            row[number] = self._worker.setdefault(provenance.workers[number], len(self._worker) + 1)
         return row
 
     def mark(self, snapshot: int) -> None:
         """All that was learned by now is in this snapshot, and no more."""
-        self._marks[snapshot] = self.model.seen
+        self._marks[snapshot] = self.model.n_learned
         for old in sorted(self._marks)[:-MARKS]:
             del self._marks[old]
 
@@ -85,16 +85,16 @@ class Online:
         """Go on from a fit that was published, unless it was taken before, or is of a snapshot so long ago that not
         all answers since are there."""
         sequence, digest = artifact.sequence, artifact.digest
-        if (sequence, digest) == self._taken or sequence < self._taken[0]:
+        if (sequence, digest) == self._fit_identity or sequence < self._fit_identity[0]:
             return False
-        since = self._marks.get(sequence, None if self.model.seen else 0)
-        fitted = None if since is None else self._fitted(artifact)
-        if fitted is None or not self.model.reset_to_fit(fitted, since):  # type: ignore[arg-type]  # since is there with fitted
+        since = self._marks.get(sequence, None if self.model.n_learned else 0)
+        fit = None if since is None else self._published_fit(artifact)
+        if fit is None or not self.model.reset_to_fit(fit, since):  # type: ignore[arg-type]  # since is there with the fit
             return False
-        self._taken = sequence, digest
+        self._fit_identity = sequence, digest
         return True
 
-    def _fitted(self, artifact: Artifact) -> PublishedFit | None:
+    def _published_fit(self, artifact: Artifact) -> PublishedFit | None:
         arrays, report = artifact.arrays, artifact.report
         alpha, ridge, answers = (figure(report, name) for name in ("alpha", "ridge", "answers"))
         if alpha is None or ridge is None or answers is None or arrays["X"].shape[1] < 1:
@@ -118,10 +118,10 @@ class Online:
             weighted_scale=figure(report, "individual_differences", "scale") or 1.0,
         )
 
-    def kept(self) -> ObserverState | None:
+    def state(self) -> ObserverState | None:
         """A copy of what it knows; None before anything."""
         model = self.model
-        if not model.seen and self._taken[0] < 0:
+        if not model.n_learned and self._fit_identity[0] < 0:
             return None
         marks = np.array(list(self._marks.items()), np.int64).reshape(-1, 2)
         arrays = {**model.state(), "marks": marks, **pack_names(list(self._worker))}
@@ -133,17 +133,17 @@ class Online:
             "alpha": alpha,
             "lapse": float(model.lapse[0]),
             "scale": model.scale,
-            "learned": model.seen,
-            "fit_of_snapshot": self._taken[0] if self._taken[0] >= 0 else None,
-            "fit": self._taken[1],
+            "learned": model.n_learned,
+            "fit_of_snapshot": self._fit_identity[0] if self._fit_identity[0] >= 0 else None,
+            "fit": self._fit_identity[1],
         }
         return ObserverState(arrays, report)
 
-    def artifact(self, kept: ObserverState, snapshot: Snapshot, accuracy: float | None) -> Artifact:
-        """What was kept at a snapshot that is published by now."""
-        report = kept.report | {"live_accuracy": accuracy}
+    def artifact(self, state: ObserverState, snapshot: Snapshot, accuracy: float | None) -> Artifact:
+        """The state at a snapshot that is published by now."""
+        report = state.report | {"live_accuracy": accuracy}
         params = {"dimensions": self._dimensions}
-        return Artifact(KIND, snapshot.digest, snapshot.sequence, params, self._seed, kept.arrays, report)
+        return Artifact(KIND, snapshot.digest, snapshot.sequence, params, self._seed, state.arrays, report)
 
     def resume(self, artifact: Artifact) -> None:
         """Go on from an artifact, whatever made it: the same answers then give the same."""
@@ -152,4 +152,4 @@ class Online:
         self._worker = {name: row for row, name in enumerate(Names(arrays["utf8"], arrays["offsets"]), start=1)}
         self._marks = dict(np.asarray(arrays["marks"]).tolist())
         sequence = figure(artifact.report, "fit_of_snapshot")
-        self._taken = (-1, "") if sequence is None else (int(sequence), str(artifact.report.get("fit", "")))
+        self._fit_identity = (-1, "") if sequence is None else (int(sequence), str(artifact.report.get("fit", "")))

@@ -12,7 +12,7 @@ steps as long as these scatter; it goes over the longer, the more answers are re
 
 A lapse is the share of a worker's answers that were a coin's: each answer adds the probability (lapse / 2) / p that it
 was one (the E step; Cappe & Moulines 2009, sec. 2.2, an online EM), fading after `MEMORY` answers. A new worker begins
-at the lapse of all, worth `WORTH` answers.
+at the lapse of all, worth `PRIOR_ANSWERS` answers.
 
 Participants with weights on the axes (`individual`) see w u, w v instead of u, v. After each new answer, their log
 weights follow its slope g_k, a number an axis,
@@ -34,8 +34,8 @@ from stream_engine.data.hashing import GOLDEN_GAMMA, mix64
 SEEN, DRAWN, EARLIER, KNOWN = range(4)  # of `numbers`
 FLOOR = 0.5  # of h: the first steps are about as long as their slopes
 FRESH, AGAIN = 2.0, 1.0  # the rates of an answer that comes, and of one that is replayed
-MOST, BUDGET = 100.0, 1e6  # replays for each answer that comes: so many, later budget / answers
-WORTH, MEMORY = 20.0, 1000.0
+MAX_REPLAYS, BUDGET = 100.0, 1e6  # replays for each answer that comes: so many, later budget / answers
+PRIOR_ANSWERS, MEMORY = 20.0, 1000.0
 LEAST_LAPSE, MOST_LAPSE = 1e-4, 0.99
 WINDOW, LONGER = 0.5, 0.12  # steps of an object that `mean` goes over, in units of its answers; more for each replay
 LARGEST = 1e4  # coordinates stay within
@@ -47,17 +47,17 @@ _GAMMA = np.uint64(GOLDEN_GAMMA)
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
-def _slopes(points, weights, who, i, j, k, l, alpha, lapse, slope, size):
-    """Fill slope (4, d) of the objects i, j, l, k and size (4,) of its squares, slope[4] of the log weights of `who`,
+def _slopes(points, weights, w, i, j, k, l, alpha, lapse, slope, size):
+    """Fill slope (4, d) of the objects i, j, l, k and size (4,) of its squares, slope[4] of the log weights of `w`,
     a row of `weights` (1 where there is none); gives the probability of the answer. Where k is i, the first row is all
     of i's."""
     d = points.shape[1]
-    who = who if who < len(weights) else 0
+    w = w if w < len(weights) else 0
     near = far = 0.0
     for c in range(d):
         u, v = points[i, c] - points[j, c], points[k, c] - points[l, c]
-        near += weights[who, c] * u * u
-        far += weights[who, c] * v * v
+        near += weights[w, c] * u * u
+        far += weights[w, c] * v * v
     delta, a, b = far - near, 1.0, 1.0
     if alpha > 0.0:
         delta = 0.5 * (alpha + 1.0) * np.log((alpha + far) / (alpha + near))
@@ -70,8 +70,8 @@ def _slopes(points, weights, who, i, j, k, l, alpha, lapse, slope, size):
     size[0] = size[1] = size[2] = size[3] = 0.0
     for c in range(d):
         u, v = a * (points[i, c] - points[j, c]), b * (points[k, c] - points[l, c])
-        slope[4, c] = 0.5 * weights[who, c] * (u * (points[i, c] - points[j, c]) - v * (points[k, c] - points[l, c]))
-        u, v = weights[who, c] * u, weights[who, c] * v
+        slope[4, c] = 0.5 * weights[w, c] * (u * (points[i, c] - points[j, c]) - v * (points[k, c] - points[l, c]))
+        u, v = weights[w, c] * u, weights[w, c] * v
         slope[0, c] = u - same * v
         slope[1, c] = -u
         slope[2, c] = v
@@ -82,19 +82,19 @@ def _slopes(points, weights, who, i, j, k, l, alpha, lapse, slope, size):
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
-def _inform(sums, who, slope, p):
-    """Add the information of an answer, with their slope in slope[4], about the log weights of `who`."""
+def _inform(sums, w, slope, p):
+    """Add the information of an answer, with their slope in slope[4], about the log weights of `w`."""
     for c in range(sums.shape[1]):
-        sums[who, c] += slope[4, c] * slope[4, c] * p / max(1.0 - p, 1e-12)
+        sums[w, c] += slope[4, c] * slope[4, c] * p / max(1.0 - p, 1e-12)
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
-def _weigh(weights, sums, who, slope, p):
+def _weigh(weights, sums, w, slope, p):
     """The weights of a participant after an answer with this probability."""
-    _inform(sums, who, slope, p)
+    _inform(sums, w, slope, p)
     for c in range(weights.shape[1]):
-        weight = weights[who, c] * np.exp(-min(max(slope[4, c] / sums[who, c], -1.0), 1.0))
-        weights[who, c] = min(max(weight, LEAST_WEIGHT), MOST_WEIGHT)
+        weight = weights[w, c] * np.exp(-min(max(slope[4, c] / sums[w, c], -1.0), 1.0))
+        weights[w, c] = min(max(weight, LEAST_WEIGHT), MOST_WEIGHT)
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
@@ -104,18 +104,18 @@ def _move(points, mean, squares, answers, row, slope, at, size, ridge, window, r
     if fresh:
         squares[row] = h
     step, share = rate / h, 1.0 / (1.0 + window * answers[row])
-    shrunk = 1.0 / (1.0 + 2.0 * step * ridge / max(answers[row], 1.0))
+    shrinkage = 1.0 / (1.0 + 2.0 * step * ridge / max(answers[row], 1.0))
     for c in range(points.shape[1]):
-        points[row, c] = min(max(shrunk * (points[row, c] - step * slope[at, c]), -LARGEST), LARGEST)
+        points[row, c] = min(max(shrinkage * (points[row, c] - step * slope[at, c]), -LARGEST), LARGEST)
         mean[row, c] += share * (points[row, c] - mean[row, c])
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
 def _step(
-    points, mean, squares, answers, weights, who, i, j, k, l, alpha, ridge, window, lapse, slope, size, rate, fresh
+    points, mean, squares, answers, weights, w, i, j, k, l, alpha, ridge, window, lapse, slope, size, rate, fresh
 ):
     """All objects of an answer at once; gives its probability."""
-    p = _slopes(points, weights, who, i, j, k, l, alpha, lapse, slope, size)
+    p = _slopes(points, weights, w, i, j, k, l, alpha, lapse, slope, size)
     _move(points, mean, squares, answers, i, slope, 0, size, ridge, window, rate, fresh)
     _move(points, mean, squares, answers, j, slope, 1, size, ridge, window, rate, fresh)
     _move(points, mean, squares, answers, l, slope, 2, size, ridge, window, rate, fresh)
@@ -125,22 +125,22 @@ def _step(
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
-def _lapse(coins, who):
+def _lapse(lapse_counts, w):
     """The lapse of a worker; of one who answers for the first time that of all."""
-    if coins[who, 1] == 0.0:
-        coins[who, 1] = WORTH
-        coins[who, 0] = WORTH * coins[0, 0] / coins[0, 1]
-    return min(max(coins[who, 0] / coins[who, 1], LEAST_LAPSE), MOST_LAPSE)
+    if lapse_counts[w, 1] == 0.0:
+        lapse_counts[w, 1] = PRIOR_ANSWERS
+        lapse_counts[w, 0] = PRIOR_ANSWERS * lapse_counts[0, 0] / lapse_counts[0, 1]
+    return min(max(lapse_counts[w, 0] / lapse_counts[w, 1], LEAST_LAPSE), MOST_LAPSE)
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
-def _count(coins, who, coin):
+def _count(lapse_counts, w, p_lapse):
     """One more answer of a worker, a coin's with this probability."""
-    coins[who, 0] += coin
-    coins[who, 1] += 1.0
-    if coins[who, 1] > MEMORY:
-        coins[who, 0] *= MEMORY / coins[who, 1]
-        coins[who, 1] = MEMORY
+    lapse_counts[w, 0] += p_lapse
+    lapse_counts[w, 1] += 1.0
+    if lapse_counts[w, 1] > MEMORY:
+        lapse_counts[w, 0] *= MEMORY / lapse_counts[w, 1]
+        lapse_counts[w, 1] = MEMORY
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
@@ -162,12 +162,12 @@ def _place(points, mean, answers, i, j, k, l):
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
-def _loss_at(mean, first, ring, x, y, count, seen, alpha):
+def _loss_at(mean, first, ring, x, y, count, n_learned, alpha):
     """Of the first answers about x that are in the ring, were x where y is; without lapses' share a half."""
     total = 0.0
     for t in range(count):
         number = first[x, t]
-        if number < seen - len(ring) or number < 0 or number >= seen:
+        if number < n_learned - len(ring) or number < 0 or number >= n_learned:
             continue
         at = number % len(ring)
         near = far = 0.0
@@ -185,22 +185,37 @@ def _loss_at(mean, first, ring, x, y, count, seen, alpha):
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
-def _replace(points, mean, squares, answers, first, ring, x, seen, known, alpha):
+def _replace(points, mean, squares, answers, first, ring, x, n_learned, n_known, alpha):
     """Put a new object at the one of PLACES others' places that makes its first answers likeliest, if that is better
     than where it is: the way there may be uphill."""
     count = int(answers[x])
-    best, least = x, _loss_at(mean, first, ring, x, x, count, seen, alpha)
+    best, smallest = x, _loss_at(mean, first, ring, x, x, count, n_learned, alpha)
     for t in range(PLACES):
-        y = np.int64(mix64(np.uint64(seen * PLACES + t + 1) * _GAMMA) % np.uint64(known))
+        y = np.int64(mix64(np.uint64(n_learned * PLACES + t + 1) * _GAMMA) % np.uint64(n_known))
         if answers[y] <= FIRST:
             continue
-        loss = _loss_at(mean, first, ring, x, y, count, seen, alpha)
-        if loss < least:
-            best, least = y, loss
+        loss = _loss_at(mean, first, ring, x, y, count, n_learned, alpha)
+        if loss < smallest:
+            best, smallest = y, loss
     if best != x:
         squares[x] = FLOOR
         for c in range(points.shape[1]):
             points[x, c] = mean[x, c] = mean[best, c]
+
+
+@njit(cache=True, nogil=True, inline="always", fastmath=True)
+def _replace_late(points, mean, squares, answers, first, ring, row, numbers, alpha):
+    """Note the number of this answer for the objects of a row that have few; put those elsewhere that came late."""
+    for side in range(4):
+        x = row[side]
+        if answers[x] > FIRST or (side == 2 and row[2] == row[0]):
+            continue
+        count = int(answers[x])
+        first[x, count - 1] = numbers[SEEN] - 1
+        # fewer answers than a quarter of the others'
+        late = 4 * count * numbers[KNOWN] < 3 * (numbers[SEEN] + numbers[EARLIER])
+        if late and (count == FIRST or 2 * count == FIRST):
+            _replace(points, mean, squares, answers, first, ring, x, numbers[SEEN], numbers[KNOWN], alpha)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -212,107 +227,63 @@ def follow(
     squares,
     answers,
     first,
-    coins,
+    lapse_counts,
     weights,
     sums,
     ring,
     ring_worker,
     numbers,
-    owed,
+    debt,
     setting,
 ):
-    """Learn (m, 4) int32 answers of `worker` (m,), rows of `coins`, in order, changing all else in place.
+    """Learn (m, 4) int32 answers of `worker` (m,), rows of `lapse_counts`, in order, changing all else in place.
 
     points (n, d) and their `mean`, squares (n,), answers (n,): sums of h and how many answers; first (n, FIRST):
-    numbers of an object's first answers; coins (w, 2): of all (row 0) and of each worker, coins' answers and answers;
+    numbers of an object's first answers; lapse_counts (w, 2): lapses and answers of all (row 0) and of each worker;
     weights (w, d) and sums (w, d) of their h, (1, d) of ones where nobody has any; ring (R, 4), ring_worker (R,): the
     last answers; numbers: SEEN answers, DRAWN replays, EARLIER answers that a fit knew and that never came here,
-    objects KNOWN; owed (1,): of a replay; setting: alpha, ridge, noise: the ridge is
+    objects KNOWN; debt (1,): replays that are due; setting: alpha, ridge, noise: the ridge is
     ridge + noise sqrt(3 m / n). What is replayed is drawn from all that is known, and passed over where it is not here,
     so that what is here does not count for it. It depends on SEEN and DRAWN alone, so the same answers give the same,
     in whatever blocks. O(m d (1 + replays)).
     """
-    d, room = points.shape[1], len(ring)
+    d, room, alpha = points.shape[1], len(ring), setting[0]
     slope, size = np.empty((5, d)), np.empty(4)
     for t in range(len(rows)):
         i, j, k, l = rows[t, 0], rows[t, 1], rows[t, 2], rows[t, 3]
         numbers[KNOWN] = max(numbers[KNOWN], i + 1, j + 1, k + 1, l + 1)
         _place(points, mean, answers, i, j, k, l)
-        place, who = numbers[SEEN] % room, worker[t]
+        place, w = numbers[SEEN] % room, worker[t]
         ring[place, 0], ring[place, 1], ring[place, 2], ring[place, 3] = i, j, k, l
-        ring_worker[place] = who
+        ring_worker[place] = w
         numbers[SEEN] += 1
         all_answers = numbers[SEEN] + numbers[EARLIER]
-        for side in range(4):
-            x = rows[t, side]
-            if answers[x] > FIRST or (side == 2 and k == i):
-                continue
-            count = int(answers[x])
-            first[x, count - 1] = numbers[SEEN] - 1
-            late = 4 * count * numbers[KNOWN] < 3 * all_answers  # fewer answers than a quarter of the others'
-            if late and (count == FIRST or 2 * count == FIRST):
-                _replace(points, mean, squares, answers, first, ring, x, numbers[SEEN], numbers[KNOWN], setting[0])
+        _replace_late(points, mean, squares, answers, first, ring, rows[t], numbers, alpha)
         ridge = setting[1] + setting[2] * np.sqrt(3.0 * all_answers / numbers[KNOWN])
-        lapse = _lapse(coins, who)
-        replays = min(MOST, BUDGET / all_answers)
+        lapse = _lapse(lapse_counts, w)
+        replays = min(MAX_REPLAYS, BUDGET / all_answers)
         window = WINDOW + LONGER * replays
-        p = _step(
-            points,
-            mean,
-            squares,
-            answers,
-            weights,
-            who,
-            i,
-            j,
-            k,
-            l,
-            setting[0],
-            ridge,
-            window,
-            lapse,
-            slope,
-            size,
-            FRESH,
-            True,
-        )
-        coin = 0.5 * lapse / p
-        if 0 < who < len(weights):
-            _weigh(weights, sums, who, slope, p)
-        _count(coins, who, coin)
-        if who != 0:
-            _count(coins, 0, coin)
-        owed[0] += replays
-        held = min(numbers[SEEN], room)
-        while owed[0] >= 1.0:
-            owed[0] -= 1.0
+        p = _step(points, mean, squares, answers, weights, w, i, j, k, l, alpha, ridge, window, lapse,
+                  slope, size, FRESH, True)  # fmt: skip
+        p_lapse = 0.5 * lapse / p
+        if 0 < w < len(weights):
+            _weigh(weights, sums, w, slope, p)
+        _count(lapse_counts, w, p_lapse)
+        if w != 0:
+            _count(lapse_counts, 0, p_lapse)
+        debt[0] += replays
+        ring_size = min(numbers[SEEN], room)
+        while debt[0] >= 1.0:
+            debt[0] -= 1.0
             numbers[DRAWN] += 1
             at = np.int64(mix64(np.uint64(numbers[DRAWN]) * _GAMMA) % np.uint64(all_answers))
-            if at >= held:
+            if at >= ring_size:
                 continue
             i, j, k, l = ring[at, 0], ring[at, 1], ring[at, 2], ring[at, 3]
-            who = ring_worker[at]
-            lapse = _lapse(coins, who)
-            _step(
-                points,
-                mean,
-                squares,
-                answers,
-                weights,
-                who,
-                i,
-                j,
-                k,
-                l,
-                setting[0],
-                ridge,
-                window,
-                lapse,
-                slope,
-                size,
-                AGAIN,
-                False,
-            )
+            w = ring_worker[at]
+            lapse = _lapse(lapse_counts, w)
+            _step(points, mean, squares, answers, weights, w, i, j, k, l, alpha, ridge, window, lapse,
+                  slope, size, AGAIN, False)  # fmt: skip
 
 
 @njit(cache=True, nogil=True, fastmath=True)

@@ -49,17 +49,17 @@ def stack_own_maps(folds: ParticipantFolds, base: np.ndarray, candidates: np.nda
     candidate_base = base[at]
     weight = answers.times / _design_effect(candidate_base, own, answers.times, folds.unit[at])
     columns = candidate_base, own, weight
-    fitted = stack_coefficients(*_by_participant(answers.number, answers.n, *columns))
-    useful = np.maximum(np.abs(fitted[:, 0] - 1), fitted[:, 1]) >= NEGLIGIBLE  # below 0 is noise
+    all_coefficients = stack_coefficients(*_by_participant(answers.number, answers.n, *columns))
+    useful = np.maximum(np.abs(all_coefficients[:, 0] - 1), all_coefficients[:, 1]) >= NEGLIGIBLE  # below 0 is noise
     coefficients, setting = np.tile(GROUP, (n_participants, 1)), np.full(n_participants, -1)
-    coefficients[candidates[useful]] = fitted[useful]
+    coefficients[candidates[useful]] = all_coefficients[useful]
     setting[candidates[useful]] = own_setting[useful]
     log_odds = base.copy()
-    log_odds[at] = _cross_fitted(answers, *columns)
+    log_odds[at] = _cross_fit(answers, *columns)
     return OwnMapStack(coefficients, setting, log_odds)
 
 
-def _cross_fitted(answers: _Candidates, base: np.ndarray, own: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def _cross_fit(answers: _Candidates, base: np.ndarray, own: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """(m,) log odds, with the coefficients of the other folds."""
     log_odds = np.empty(len(base))
     for fold in range(FOLDS):
@@ -87,10 +87,12 @@ def _predict_own(folds: ParticipantFolds, answers: _Candidates) -> tuple[np.ndar
     if not average.all():
         n_selection_folds = np.where(average, 0, np.ceil(FOLDS * MIN_SELECTION_ANSWERS / np.maximum(count, 1)))
         selecting = fold < n_selection_folds[number]
-        used = block % FOLDS < n_selection_folds[block // FOLDS]
+        in_selection = block % FOLDS < n_selection_folds[block // FOLDS]
         loss = []
         for d in DIMENSIONS:
-            for maps in own_maps(rows[at[used]], times[at[used]], block[used], n_blocks, n_objects, d):
+            for maps in own_maps(
+                rows[at[in_selection]], times[at[in_selection]], block[in_selection], n_blocks, n_objects, d
+            ):
                 log_odds = maps.log_odds(rows[selecting], number[selecting] * FOLDS + fold[selecting])
                 loss.append(losses(np.nan_to_num(log_odds)))
             folds.progress(d, max(DIMENSIONS))

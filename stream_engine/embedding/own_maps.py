@@ -41,11 +41,11 @@ class OwnMaps(NamedTuple):
         for draw in range(n_draws):
             target = (np.asarray(block, np.int64)[:, None] * n_draws + draw) * n + rows
             at = np.minimum(np.searchsorted(keys, target), len(keys) - 1)
-            known = np.flatnonzero((keys[at] == target).all(axis=1))
-            delta, lapse = margins(self.points, at[known].astype(np.int32), STE), self.lapse[block[known]]
-            near[known] += probability(delta, lapse)
-            far[known] += probability(-delta, lapse)
-            draws[known] += 1
+            known_rows = np.flatnonzero((keys[at] == target).all(axis=1))
+            delta, lapse = margins(self.points, at[known_rows].astype(np.int32), STE), self.lapse[block[known_rows]]
+            near[known_rows] += probability(delta, lapse)
+            far[known_rows] += probability(-delta, lapse)
+            draws[known_rows] += 1
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(draws > 0, np.log(near) - np.log(far), np.nan)
 
@@ -79,7 +79,7 @@ def selected_maps(
             else:
                 d, ridge = SETTINGS[number]
                 fits = _path(local, len(objects), count, d)
-                maps.append(_Map.of(owner, objects, next(fitted for fitted in fits if fitted.ridge == ridge)))
+                maps.append(_Map.of(owner, objects, next(each for each in fits if each.ridge == ridge)))
     maps.sort(key=lambda each: each.block)
     return _join(len(setting), max(DIMENSIONS), maps) if maps else None
 
@@ -93,8 +93,8 @@ class _Map(NamedTuple):
     lapse: float
 
     @classmethod
-    def of(cls, block: int, objects: np.ndarray, fitted: Embedding) -> "_Map":
-        return cls(block, objects, fitted.points[None], float(fitted.lapse[0]))
+    def of(cls, block: int, objects: np.ndarray, embedding: Embedding) -> "_Map":
+        return cls(block, objects, embedding.points[None], float(embedding.lapse[0]))
 
 
 def _blocks(
@@ -119,11 +119,11 @@ def _path(rows: np.ndarray, n: int, times: np.ndarray, d: int) -> Iterator[Embed
     """Fits, one for each of `RIDGES`, made when they are asked for."""
     questions, points, lapse = of_rows(rows, n, times), None, None
     for ridge in RIDGES:
-        fitted = fit(
+        embedding = fit(
             questions, min(d, max(n - 1, 1)), ridge, start=points, lapse=lapse, tolerance=ROUGH, max_iterations=300
         )
-        points, lapse = fitted.points, fitted.lapse
-        yield fitted
+        points, lapse = embedding.points, embedding.lapse
+        yield embedding
 
 
 def _join(blocks: int, d: int, maps: list[_Map]) -> OwnMaps:

@@ -70,9 +70,9 @@ class ParticipantFolds:
         self.progress(fold + 1, self.n_folds)
         return embedding
 
-    def gain_of_units(self, base: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(u,) what other log odds than `base` gain in a unit, in nats, and how many answers it has."""
-        gain = self.targets.times * (losses(base) - losses(other))
+    def gain_of_units(self, base: np.ndarray, log_odds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(u,) what these log odds gain over `base` in a unit, in nats, and how many answers it has."""
+        gain = self.targets.times * (losses(base) - losses(log_odds))
         return np.bincount(self.unit, gain), np.bincount(self.unit, self.targets.times)
 
 

@@ -5,7 +5,7 @@ in two; the test asks whether there are fewer participants between the two means
 their places on the line through these (Hartigan & Hartigan 1985: the distance from the nearest distribution with one
 mode) with that of simulated participants from one normal distribution with the same mean and covariance, split
 likewise. A few participants far from all others are no group. If a split is significant, both parts are tested, as long
-as they have `LEAST` participants. A part of m of p participants is split at the level
+as they have `MIN_PARTICIPANTS` participants. A part of m of p participants is split at the level
 .05 (m - 1) / (p - 1), so that with a probability of .95 no split of all is one of a single group, however many there
 are (Kimes, Liu, Hayes & Marron 2017). Simulations end early once p is above. O(participants^2) each.
 """
@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, ward
 
-LEAST, MOST = 10, 500  # participants with weights that groups are looked for in
-SIMULATED = 199  # so that a part of a tenth of all can be split
+MIN_PARTICIPANTS, MAX_PARTICIPANTS = 10, 500  # participants with weights that groups are looked for in
+N_SIMULATIONS = 199  # so that a part of a tenth of all can be split
 LEVEL = 0.05
 
 
@@ -39,54 +39,56 @@ def shares(points: np.ndarray, weights: np.ndarray) -> np.ndarray:
     >>> shares(np.array([[0.0, 0.0], [2.0, 1.0]]), np.array([[1.0, 1.0], [0.5, 2.0]])).tolist()
     [[0.8, 0.2], [0.5, 0.5]]
     """
-    seen = weights * points.var(axis=0)
-    return seen / np.maximum(seen.sum(axis=1, keepdims=True), 1e-300)
+    centred = weights * points.var(axis=0)
+    return centred / np.maximum(centred.sum(axis=1, keepdims=True), 1e-300)
 
 
 def participant_groups(weights: np.ndarray, seed: int = 0) -> ParticipantGroups:
     """Groups of the participants with these weights (p, d)."""
-    people, d = weights.shape
-    alone = np.zeros(people, np.int64)
-    if d < 2 or not LEAST <= people <= MOST:
-        return ParticipantGroups(f"not tested: expected two axes and {LEAST} to {MOST} participants", alone)
+    n_participants, d = weights.shape
+    single = np.zeros(n_participants, np.int64)
+    if d < 2 or not MIN_PARTICIPANTS <= n_participants <= MAX_PARTICIPANTS:
+        return ParticipantGroups(
+            f"not tested: expected two axes and {MIN_PARTICIPANTS} to {MAX_PARTICIPANTS} participants", single
+        )
     logs = np.log(weights)
-    seen = logs - logs.mean(axis=1, keepdims=True)
+    centred = logs - logs.mean(axis=1, keepdims=True)
     rng = np.random.default_rng(seed)
-    parts, done, p_values = [np.arange(people)], [], []
+    parts, finished, p_values = [np.arange(n_participants)], [], []
     while parts:
         part = parts.pop()
-        level = LEVEL * (len(part) - 1) / (people - 1)
-        split, p = _tested(seen[part], rng, level) if len(part) >= LEAST else (part, 1.0)
+        level = LEVEL * (len(part) - 1) / (n_participants - 1)
+        split, p = _test_split(centred[part], rng, level) if len(part) >= MIN_PARTICIPANTS else (part, 1.0)
         p_values.append(p)
         if p > level:
-            done.append(part)
+            finished.append(part)
         else:
             parts += [part[split == each] for each in (0, 1)]
-    if len(done) == 1:
-        return ParticipantGroups("no separate groups of participants found", alone, p_values[0])
-    group = alone
-    for number, part in enumerate(sorted(done, key=lambda each: (-len(each), each[0]))):
+    if len(finished) == 1:
+        return ParticipantGroups("no separate groups of participants found", single, p_values[0])
+    group = single
+    for number, part in enumerate(sorted(finished, key=lambda each: (-len(each), each[0]))):
         group[part] = number
-    return ParticipantGroups(f"{len(done)} groups of participants", group, p_values[0])
+    return ParticipantGroups(f"{len(finished)} groups of participants", group, p_values[0])
 
 
-def _tested(seen: np.ndarray, rng: np.random.Generator, level: float) -> tuple[np.ndarray, float]:
+def _test_split(centred: np.ndarray, rng: np.random.Generator, level: float) -> tuple[np.ndarray, float]:
     """The split in two, and its p-value; simulations end once that is above the level."""
-    split, found = _split(seen)
-    mean, covariance = seen.mean(axis=0), np.cov(seen.T)
-    above = done = 0
-    while done < SIMULATED and (1 + above) / (1 + SIMULATED) <= level:
-        above += _split(rng.multivariate_normal(mean, covariance, len(seen), method="eigh"))[1] >= found
-        done += 1
-    return split, (1 + above) / (1 + done)
+    split, split_dip = _split(centred)
+    mean, covariance = centred.mean(axis=0), np.cov(centred.T)
+    above = finished = 0
+    while finished < N_SIMULATIONS and (1 + above) / (1 + N_SIMULATIONS) <= level:
+        above += _split(rng.multivariate_normal(mean, covariance, len(centred), method="eigh"))[1] >= split_dip
+        finished += 1
+    return split, (1 + above) / (1 + finished)
 
 
-def _split(seen: np.ndarray) -> tuple[np.ndarray, float]:
+def _split(centred: np.ndarray) -> tuple[np.ndarray, float]:
     """The two groups of Ward's method, and the dip between them."""
-    group = fcluster(ward(seen), 2, "maxclust") - 1
+    group = fcluster(ward(centred), 2, "maxclust") - 1
     if group.max() == 0:
         return group, 0.0
-    return group, dip(seen @ (seen[group == 1].mean(axis=0) - seen[group == 0].mean(axis=0)))
+    return group, dip(centred @ (centred[group == 1].mean(axis=0) - centred[group == 0].mean(axis=0)))
 
 
 def dip(values: np.ndarray) -> float:
@@ -114,8 +116,8 @@ def _above_convex(x: np.ndarray) -> float:
     places = x.tolist()
     for at, place in enumerate(places):
         while len(hull) > 1:
-            one, two = hull[-2:]
-            if (two - one) * (place - places[two]) < (at - two) * (places[two] - places[one]):
+            first, second = hull[-2:]
+            if (second - first) * (place - places[second]) < (at - second) * (places[second] - places[first]):
                 break
             hull.pop()
         hull.append(at)

@@ -42,40 +42,40 @@ def picture(points: np.ndarray, questions: Questions, ridge: float) -> Picture:
     member = joined(np.concatenate([i, i, i]), np.concatenate([j, k, l]), questions.n_objects)
     sets = [np.flatnonzero(member == number) for number in range(int(member.max(initial=0)) + 1)]
     if len(sets) == 1:
-        return _of_connected(points, questions, ridge)
-    found, edge, made = np.zeros((len(points), 2)), 0.0, []
+        return _connected_picture(points, questions, ridge)
+    positions, edge, pictures = np.zeros((len(points), 2)), 0.0, []
     for ids in sets:
         new_id = np.full(len(points), -1)
         new_id[ids] = np.arange(len(ids))
-        own = new_id[questions.rows]
-        mine = (own >= 0).all(axis=1)
-        part = {name: getattr(questions, name)[mine] for name in ("near", "far", "worker")}
-        among = questions._replace(rows=own[mine].astype(np.int32), n_objects=len(ids), **part)
-        made.append(_of_connected(on_principal_axes(points[ids], among), among, ridge))
-        shown = made[-1].points
-        width = max(float(np.ptp(shown[:, 0])), 1e-6)
-        found[ids] = shown
-        found[ids, 0] += edge - shown[:, 0].min()
+        new_rows = new_id[questions.rows]
+        within = (new_rows >= 0).all(axis=1)
+        columns = {name: getattr(questions, name)[within] for name in ("near", "far", "worker")}
+        own_questions = questions._replace(rows=new_rows[within].astype(np.int32), n_objects=len(ids), **columns)
+        pictures.append(_connected_picture(on_principal_axes(points[ids], own_questions), own_questions, ridge))
+        part = pictures[-1].points
+        width = max(float(np.ptp(part[:, 0])), 1e-6)
+        positions[ids] = part
+        positions[ids, 0] += edge - part[:, 0].min()
         edge += (1.0 + BETWEEN) * width
-    known = [each.trustworthiness for each in made if each.trustworthiness is not None]
-    return Picture(found, made[0].by, min(known, default=None))
+    trust = [each.trustworthiness for each in pictures if each.trustworthiness is not None]
+    return Picture(positions, pictures[0].by, min(trust, default=None))
 
 
-def _of_connected(points: np.ndarray, questions: Questions, ridge: float) -> Picture:
+def _connected_picture(points: np.ndarray, questions: Questions, ridge: float) -> Picture:
     """The picture of objects that were all compared with each other."""
-    seen = asked_about(questions)
+    has_answers = asked_about(questions)
     plane = fit(questions, 2, ridge, kernel="t-ste", start=points[:, :2]).points
-    if not FEWEST <= int(seen.sum()) <= MOST:
+    if not FEWEST <= int(has_answers.sum()) <= MOST:
         return Picture(plane, FIT, None)
-    kept = _trustworthiness(points[seen], plane[seen])
-    if kept >= FAITHFUL:
-        return Picture(plane, FIT, kept)
+    fit_trust = _trustworthiness(points[has_answers], plane[has_answers])
+    if fit_trust >= FAITHFUL:
+        return Picture(plane, FIT, fit_trust)
     layout = np.zeros(plane.shape)
-    layout[seen] = _layout(points[seen])
-    nearer = _trustworthiness(points[seen], layout[seen])
-    if nearer <= kept:
-        return Picture(plane, FIT, kept)
-    return Picture(on_principal_axes(layout, questions), LAYOUT, nearer)
+    layout[has_answers] = _layout(points[has_answers])
+    layout_trust = _trustworthiness(points[has_answers], layout[has_answers])
+    if layout_trust <= fit_trust:
+        return Picture(plane, FIT, fit_trust)
+    return Picture(on_principal_axes(layout, questions), LAYOUT, layout_trust)
 
 
 def margins(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -95,5 +95,5 @@ def _trustworthiness(points: np.ndarray, shown: np.ndarray) -> float:
 def _layout(points: np.ndarray) -> np.ndarray:
     """(k, 2), as widely spread as `points` on their first two axes."""
     spread = float(points[:, :2].std()) or 1.0
-    found = neighbour_layout(points, min(PERPLEXITY, (len(points) - 1) / 3), 1e-4 / spread * points[:, :2])
-    return found * (spread / (float(found.std()) or 1.0))
+    positions = neighbour_layout(points, min(PERPLEXITY, (len(points) - 1) / 3), 1e-4 / spread * points[:, :2])
+    return positions * (spread / (float(positions.std()) or 1.0))

@@ -22,8 +22,11 @@ from stream_engine.data.compiled import njit
 from stream_engine.embedding.fit import Embedding
 from stream_engine.embedding.questions import Questions, asked_about
 
-EACH, LEAST_D = 10.0, 3  # answers an object and dimension, of 3 at least, below which predictions are averaged
-MOST = 2_000  # answers above which they are not: chains would have to be too long
+MIN_ANSWERS, LEAST_DIMENSIONS = (
+    10.0,
+    3,
+)  # answers an object and dimension, of 3 at least, below which predictions are averaged
+MAX_AVERAGED_ANSWERS = 2_000  # answers above which they are not: chains would have to be too long
 SPREAD = (0.7, 0.5, 0.35, 0.25, 0.18)  # median standard deviations of the axes
 WIDTH = 0.7  # standard deviation of their logarithms
 LAPSE = -2.5, 1.0  # mean and standard deviation of its logit
@@ -49,14 +52,16 @@ class Posterior(NamedTuple):
     lapse: np.ndarray  # (s,)
 
 
-def few(questions: Questions, d: int) -> bool:
+def has_few_answers(questions: Questions, d: int) -> bool:
     """Whether answers are so few that predictions are averaged, where d dimensions were chosen for one fit.
 
     >>> from stream_engine.embedding.questions import of_rows
-    >>> few(of_rows(np.array([[0, 1, 0, 2]] * 89), 3), 1), few(of_rows(np.array([[0, 1, 0, 2]] * 90), 3), 1)
-    (True, False)
+    >>> [has_few_answers(of_rows(np.array([[0, 1, 0, 2]] * m), 3), 1) for m in (89, 90)]
+    [True, False]
     """
-    return questions.answers < min(EACH * max(d, LEAST_D) * int(asked_about(questions).sum()), MOST)
+    return questions.answers < min(
+        MIN_ANSWERS * max(d, LEAST_DIMENSIONS) * int(asked_about(questions).sum()), MAX_AVERAGED_ANSWERS
+    )
 
 
 def posterior(
@@ -85,13 +90,13 @@ def posterior(
     n, axes = questions.n_objects, len(SPREAD)
     rng = np.random.default_rng(seed)
     state = rng.normal(size=n * axes + axes + 1)
-    known = min(axes, begin.points.shape[1])
+    given_axes = min(axes, begin.points.shape[1])
     points = state[: n * axes].reshape(n, axes)
-    points[:, :known] = np.clip(begin.points[:, :known] / np.array(SPREAD[:known]), -3.0, 3.0)
+    points[:, :given_axes] = np.clip(begin.points[:, :given_axes] / np.array(SPREAD[:given_axes]), -3.0, 3.0)
     state[n * axes :] = 0.0
     steps = steps or int(np.clip(WORK / max(len(questions.rows), 1), LEAST, STEPS))
     draws = draws or DRAWS
-    kept, lapse = np.empty((draws, n, axes)), np.empty(draws)
+    drawn_points, lapse = np.empty((draws, n, axes)), np.empty(draws)
     _chain(
         *_by_pair(questions),
         np.log(SPREAD),
@@ -101,17 +106,17 @@ def posterior(
         rng,
         steps,
         int(BURN * steps),
-        kept,
+        drawn_points,
         lapse,
     )
-    return Posterior(kept.astype(np.float32), lapse)
+    return Posterior(drawn_points.astype(np.float32), lapse)
 
 
 def _by_pair(questions: Questions) -> _PairNumbers:
-    turned = questions.rows[:, [2, 3, 0, 1]]
+    opposite = questions.rows[:, [2, 3, 0, 1]]
     rows = [
         np.repeat(each, times.astype(int), 0)
-        for each, times in ((questions.rows, questions.near), (turned, questions.far))
+        for each, times in ((questions.rows, questions.near), (opposite, questions.far))
     ]
     pairs, number = np.unique(np.sort(np.concatenate(rows).reshape(-1, 2)), axis=0, return_inverse=True)
     near, far = np.ascontiguousarray(number.reshape(-1, 2).T)
@@ -136,66 +141,74 @@ def _exponentials(x, powers):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _log_likelihood(pairs, near, far, log_spread, width, middle, deviation, state, points, room, least):
+def _log_likelihood(pairs, near, far, log_spread, width, middle, deviation, state, points, room, lower_limit):
     """Of a state, whose points (n, d) it fills in, and the lapse; `room` (2, p). Products need few logarithms.
 
-    Every answer lowers it, so it ends where it is below `least`, with a number that is below, too.
+    Every answer lowers it, so it ends where it is below `lower_limit`, with a number that is below, too.
     """
     n, d = points.shape
     for c in range(d):
         scale = np.exp(log_spread[c] + width * state[n * d + c])
         for i in range(n):
             points[i, c] = scale * state[i * d + c]
-    grown = room[0]
+    exponential = room[0]
     for p in range(len(pairs)):
         i, j = pairs[p, 0], pairs[p, 1]
         distance = 0.0
         for c in range(d):
             u = points[i, c] - points[j, c]
             distance += u * u
-        grown[p] = min(distance, FARTHEST)
-    _exponentials(grown, room[1])
+        exponential[p] = min(distance, FARTHEST)
+    _exponentials(exponential, room[1])
     lapse = 1.0 / (1.0 + np.exp(-(middle + deviation * state[n * d + d])))
     total, product = 0.0, 1.0
-    least -= 1e-9  # more than rounding can change
-    too_low = np.exp(min(least, 1.0))
+    lower_limit -= 1e-9  # more than rounding can change
+    too_low = np.exp(min(lower_limit, 1.0))
     for q in range(len(near)):
-        closer, farther = grown[near[q]], grown[far[q]]
+        closer, farther = exponential[near[q]], exponential[far[q]]
         product *= 0.5 * lapse + (1.0 - lapse) * farther / (farther + closer)
         if product < 1e-150:
             total += np.log(max(product, 1e-300))
-            product, too_low = 1.0, np.exp(min(least - total, 1.0))
+            product, too_low = 1.0, np.exp(min(lower_limit - total, 1.0))
         if product < too_low:
             break
     return total + np.log(max(product, 1e-300)), lapse
 
 
 @njit(cache=True, nogil=True)
-def _chain(pairs, near, far, log_spread, width, middle, deviation, state, rng, steps, burn, kept, lapses):
-    """Elliptical slice sampling; fills kept (s, n, d) and lapses (s,) with evenly spaced draws after `burn` steps."""
-    size, draws = len(state), len(kept)
-    points, ahead, aside, room = np.empty(kept.shape[1:]), np.empty(size), np.empty(size), np.empty((2, len(pairs)))
-    now, lapse = _log_likelihood(pairs, near, far, log_spread, width, middle, deviation, state, points, room, ANY)
-    done = 0
+def _chain(pairs, near, far, log_spread, width, middle, deviation, state, rng, steps, burn, drawn_points, lapses):
+    """Elliptical slice sampling; fills drawn_points (s, n, d) and lapses (s,) with evenly spaced draws after
+    `burn` steps."""
+    size, draws = len(state), len(drawn_points)
+    points, proposal, direction, room = (
+        np.empty(drawn_points.shape[1:]),
+        np.empty(size),
+        np.empty(size),
+        np.empty((2, len(pairs))),
+    )
+    log_likelihood, lapse = _log_likelihood(
+        pairs, near, far, log_spread, width, middle, deviation, state, points, room, ANY
+    )
+    n_drawn = 0
     for step in range(steps):
         for at in range(size):
-            aside[at] = rng.standard_normal()
-        least = now + np.log(rng.random())
+            direction[at] = rng.standard_normal()
+        lower_limit = log_likelihood + np.log(rng.random())
         angle = 2.0 * np.pi * rng.random()
         low, high = angle - 2.0 * np.pi, angle
         while True:
             cos, sin = np.cos(angle), np.sin(angle)
             for at in range(size):
-                ahead[at] = cos * state[at] + sin * aside[at]
-            accepted = ANY if high - low < 1e-12 else least
-            then, lapse = _log_likelihood(
-                pairs, near, far, log_spread, width, middle, deviation, ahead, points, room, accepted
+                proposal[at] = cos * state[at] + sin * direction[at]
+            accepted = ANY if high - low < 1e-12 else lower_limit
+            new_log_likelihood, lapse = _log_likelihood(
+                pairs, near, far, log_spread, width, middle, deviation, proposal, points, room, accepted
             )
-            if then > accepted:
+            if new_log_likelihood > accepted:
                 break
             low, high = (angle, high) if angle < 0.0 else (low, angle)
             angle = low + (high - low) * rng.random()
-        now, state, ahead = then, ahead, state
-        if step >= burn and done < draws and (step - burn + 1) * draws >= (done + 1) * (steps - burn):
-            kept[done], lapses[done] = points, lapse
-            done += 1
+        log_likelihood, state, proposal = new_log_likelihood, proposal, state
+        if step >= burn and n_drawn < draws and (step - burn + 1) * draws >= (n_drawn + 1) * (steps - burn):
+            drawn_points[n_drawn], lapses[n_drawn] = points, lapse
+            n_drawn += 1

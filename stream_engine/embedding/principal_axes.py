@@ -10,27 +10,27 @@ def on_principal_axes(points: np.ndarray, questions: Questions) -> np.ndarray:
     variance, in its order; the entry of largest size on each axis is positive. Objects never asked about lie at 0.
     Distances between the others do not change. O(n d^2).
     """
-    seen = asked_about(questions)
+    has_answers = asked_about(questions)
     out = np.zeros(points.shape)
-    if not seen.any():
+    if not has_answers.any():
         return out
-    middle = points[seen] - points[seen].mean(axis=0)
+    middle = points[has_answers] - points[has_answers].mean(axis=0)
     values, axes = np.linalg.eigh(middle.T @ middle)
-    turned = middle @ axes[:, np.argsort(-values, kind="stable")]
-    out[seen] = turned * _signs(turned)
+    rotated = middle @ axes[:, np.argsort(-values, kind="stable")]
+    out[has_answers] = rotated * _signs(rotated)
     return out + 0.0
 
 
 def on_own_axes(points: np.ndarray, questions: Questions) -> tuple[np.ndarray, np.ndarray]:
     """(n, d) on the axes that they have, centred and signed likewise, and the (d,) order of the axes: by variance.
     O(n d)."""
-    seen = asked_about(questions)
+    has_answers = asked_about(questions)
     out = np.zeros(points.shape)
-    if not seen.any():
+    if not has_answers.any():
         return out, np.arange(points.shape[1])
-    middle = points[seen] - points[seen].mean(axis=0)
+    middle = points[has_answers] - points[has_answers].mean(axis=0)
     order = np.argsort(-middle.var(axis=0), kind="stable")
-    out[seen] = middle[:, order] * _signs(middle[:, order])
+    out[has_answers] = middle[:, order] * _signs(middle[:, order])
     return out + 0.0, order
 
 

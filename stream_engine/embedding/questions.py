@@ -41,41 +41,41 @@ def of_rows(
     >>> q.rows.tolist(), q.near.tolist(), q.far.tolist()
     ([[0, 1, 0, 2]], [2.0], [1.0])
     """
-    rows, turned = _turned(np.asarray(rows, np.int32).reshape(-1, 4))
+    rows, is_opposite = _ordered(np.asarray(rows, np.int32).reshape(-1, 4))
     times = np.ones(len(rows)) if times is None else np.asarray(times, np.float64)
     who = np.zeros(len(rows), np.int32) if worker is None else np.asarray(worker, np.int32) + 1
     n_workers = 1 + (int(who.max(initial=0)) if worker is not None else 0)
     order = np.lexsort((who, rows[:, 3], rows[:, 1], rows[:, 2], rows[:, 0]))
-    rows, turned, times, who = rows[order], turned[order], times[order], who[order]
+    rows, is_opposite, times, who = rows[order], is_opposite[order], times[order], who[order]
     begins = np.flatnonzero(first_of_equal(*rows.T, who))
     if len(rows) == 0:
         return Questions(rows, np.zeros(0), np.zeros(0), who, n_objects, n_workers)
-    near = np.add.reduceat(np.where(turned, 0.0, times), begins)
-    far = np.add.reduceat(np.where(turned, times, 0.0), begins)
+    near = np.add.reduceat(np.where(is_opposite, 0.0, times), begins)
+    far = np.add.reduceat(np.where(is_opposite, times, 0.0), begins)
     return Questions(np.ascontiguousarray(rows[begins]), near, far, who[begins], n_objects, n_workers)
 
 
 def of_answers(answers: Answers) -> Questions:
     """Questions from answers; participant p has row p + 1 of the lapse rates. O(m log m)."""
-    made = of_rows(answers.rows, answers.n_objects, answers.times, answers.participant)
-    return made._replace(n_workers=1 + len(answers.participants))
+    questions = of_rows(answers.rows, answers.n_objects, answers.times, answers.participant)
+    return questions._replace(n_workers=1 + len(answers.participants))
 
 
-def _turned(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _ordered(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows in their one form, and whether the near pair became the far one. Where the pairs share one object it stands
     at i and k; of two other objects, or two pairs, the smaller comes first."""
     i, j, k, l = (column.copy() for column in rows.T)
-    for one, other in ((i, j), (k, l)):
-        swap = one > other
-        one[swap], other[swap] = other[swap], one[swap].copy()
+    for low, high in ((i, j), (k, l)):
+        swap = low > high
+        low[swap], high[swap] = high[swap], low[swap].copy()
     shared = np.select([(i == k) | (i == l), (j == k) | (j == l)], [i, j], -1)
     has = shared >= 0
     first, second = np.where(i == shared, j, i), np.where(k == shared, l, k)
     i, k = np.where(has, shared, i), np.where(has, shared, k)
     j, l = np.where(has, first, j), np.where(has, second, l)
-    turned = np.where(has, j > l, (i > k) | ((i == k) & (j > l)))
-    one = np.where(turned[:, None], np.stack([k, l, i, j], 1), np.stack([i, j, k, l], 1))
-    return one.astype(np.int32), turned
+    is_opposite = np.where(has, j > l, (i > k) | ((i == k) & (j > l)))
+    ordered = np.where(is_opposite[:, None], np.stack([k, l, i, j], 1), np.stack([i, j, k, l], 1))
+    return ordered.astype(np.int32), is_opposite
 
 
 def of_columns(columns: Columns) -> Questions:
@@ -90,6 +90,6 @@ def of_columns(columns: Columns) -> Questions:
 
 def asked_about(questions: Questions) -> np.ndarray:
     """(n,) bool: whether an object is in any answer."""
-    seen = np.zeros(questions.n_objects, bool)
-    seen[questions.rows.ravel()] = True
-    return seen
+    asked = np.zeros(questions.n_objects, bool)
+    asked[questions.rows.ravel()] = True
+    return asked

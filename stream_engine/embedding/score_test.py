@@ -39,38 +39,38 @@ class ScoreTest(NamedTuple):
     pooled: float
 
 
-def score_tests(found: Embedding, answers: Answers) -> tuple[ScoreTest, ScoreTest]:
-    """Tests against another map, and against one that is stretched. `found` was fitted to the answers."""
+def score_tests(fit: Embedding, answers: Answers) -> tuple[ScoreTest, ScoreTest]:
+    """Tests against another map, and against one that is stretched. `fit` was fitted to the answers."""
     answers = answers.of(np.lexsort((answers.response, answers.participant)))
     first = np.flatnonzero(np.diff(answers.response, prepend=-1) | np.diff(answers.participant, prepend=-2))
-    times, who = np.add.reduceat(answers.times, first), answers.participant[first]
-    blocks = list(itertools.pairwise(np.searchsorted(who, np.arange(len(answers.participants) + 1)).tolist()))
-    near, far = (gap * answers.times[:, None] for gap in score_gaps(found, answers))
-    scores = sparse_scores(answers.rows, near, far, len(found.points))
+    times, participant = np.add.reduceat(answers.times, first), answers.participant[first]
+    blocks = list(itertools.pairwise(np.searchsorted(participant, np.arange(len(answers.participants) + 1)).tolist()))
+    near, far = (gap * answers.times[:, None] for gap in score_gaps(fit, answers))
+    scores = sparse_scores(answers.rows, near, far, len(fit.points))
     if len(first) < len(answers.rows):
         units = csr_array((np.ones(len(answers.rows)), np.arange(len(answers.rows)), [*first, len(answers.rows)]))
         scores = csr_array(units @ scores)
-    (i, j, k, l), (row, column) = answers.rows.T, np.triu_indices(found.points.shape[1])
-    from_near, from_far = found.points[i] - found.points[j], found.points[k] - found.points[l]
-    turned = np.where(row == column, 1.0, 2.0)
+    (i, j, k, l), (row, column) = answers.rows.T, np.triu_indices(fit.points.shape[1])
+    from_near, from_far = fit.points[i] - fit.points[j], fit.points[k] - fit.points[l]
+    symmetric = np.where(row == column, 1.0, 2.0)
     ends = np.append(first, len(answers.rows))
 
     def stretching(begin: int, end: int) -> np.ndarray:
         at = slice(ends[begin], ends[end])
         each = far[at, row] * from_far[at, column] - near[at, row] * from_near[at, column]
-        return turned * np.add.reduceat(each, first[begin:end] - first[begin])
+        return symmetric * np.add.reduceat(each, first[begin:end] - first[begin])
 
-    total = turned * (far.T @ from_far - near.T @ from_near)[row, column]
+    total = symmetric * (far.T @ from_far - near.T @ from_near)[row, column]
     return (
-        _tested(lambda begin, end: scores[begin:end], scores.sum(axis=0), times, blocks),
-        _tested(stretching, total, times, blocks),
+        _test(lambda begin, end: scores[begin:end], scores.sum(axis=0), times, blocks),
+        _test(stretching, total, times, blocks),
     )
 
 
-def _tested(
-    of: Callable[[int, int], Any], total: np.ndarray, times: np.ndarray, blocks: list[tuple[int, int]]
+def _test(
+    scores_of: Callable[[int, int], Any], total: np.ndarray, times: np.ndarray, blocks: list[tuple[int, int]]
 ) -> ScoreTest:
-    """Of the scores (u, f) `of` responses from begin to end, their `total` over all, and how many answers each
+    """Of the scores (u, f) of responses from begin to end, their `total` over all, and how many answers each
     response (u,) has; a participant's responses are a block."""
     from scipy.special import chdtrc
 
@@ -80,11 +80,13 @@ def _tested(
     size, trace, square = np.zeros((3, len(blocks)))
     for number, (begin, end) in enumerate(blocks):
         if end - begin > 1:
-            own, t = of(begin, end), times[begin:end]
+            own, t = scores_of(begin, end), times[begin:end]
             size[number] = float(((own.sum(axis=0) - t.sum() * mean) ** 2).sum())
             trace[number] = (own**2).sum() - 2 * (t @ own) @ mean + (t @ t) * (mean @ mean)
-            along = own @ probes - np.outer(t, mean @ probes)
-            square[number] = ((own.T @ along - np.outer(mean, t @ along)) ** 2).sum() / (1 if exact else PROBES)
+            projection = own @ probes - np.outer(t, mean @ probes)
+            square[number] = ((own.T @ projection - np.outer(mean, t @ projection)) ** 2).sum() / (
+                1 if exact else PROBES
+            )
 
     def p_value(size: np.ndarray, trace: np.ndarray, square: np.ndarray) -> np.ndarray:
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -20,8 +20,8 @@ from stream_engine.data.compiled import njit
 from stream_engine.embedding.odd_one_out import Responses
 
 RATE, LAST_RATE = 0.02, 1e-4
-STEPS, PASSES, MOST_PASSES = 5_500, 8, 200  # so many steps at least, and so many passes
-BATCHES, LEAST_BATCH, BATCH = 100, 32, 8192  # batches a pass at least, and responses in one
+STEPS, PASSES, MAX_PASSES = 5_500, 8, 200  # so many steps at least, and so many passes
+BATCHES, MIN_BATCH, BATCH = 100, 32, 8192  # batches a pass at least, and responses in one
 BEGIN = 0.1  # weights begin between 0 and this
 RISE = 0.4  # share of the passes in which the sparsity grows: at once, it would keep all weights at 0
 EMPTY = 0.02  # a dimension with no weight above it is dropped
@@ -60,8 +60,8 @@ def fit(responses: Responses, d: int, sparsity: float, seed: int) -> Sparse:
     if total == 0.0:
         return Sparse(weights[:, :0], 0.0, 0)
     mean, square, size = np.zeros_like(weights), np.zeros_like(weights), len(responses.rows)
-    batch = int(np.clip(size // BATCHES, LEAST_BATCH, BATCH))
-    passes = int(np.clip(np.ceil(STEPS * batch / size), PASSES, MOST_PASSES))
+    batch = int(np.clip(size // BATCHES, MIN_BATCH, BATCH))
+    passes = int(np.clip(np.ceil(STEPS * batch / size), PASSES, MAX_PASSES))
     step = 0
     for number in range(passes):
         rate, last = (max(RATE * (1 + np.cos(np.pi * at / passes)) / 2, LAST_RATE) for at in (number, number + 1))
@@ -89,7 +89,7 @@ def losses(responses: Responses, weights: np.ndarray) -> np.ndarray:
     return out
 
 
-def expected(responses: Responses, weights: np.ndarray) -> np.ndarray:
+def hits(responses: Responses, weights: np.ndarray) -> np.ndarray:
     """(t,) whether what was found is the likeliest: 1, or a share where others are as likely. O(t d)."""
     out = np.empty(len(responses.rows))
     _losses(responses.rows, responses.three, np.ascontiguousarray(weights, np.float32), np.empty(len(out)), out)
@@ -165,8 +165,8 @@ def _pass(rows, three, times, order, weights, mean, square, step, rate, last, pe
                 down = slope[i, k] * share + penalty
                 mean[i, k] = keep * mean[i, k] + (one - keep) * down
                 square[i, k] = keep_square * square[i, k] + (one - keep_square) * down * down
-                moved = weights[i, k] - length * mean[i, k] / (np.sqrt(square[i, k] * unbiased) + np.float32(1e-8))
-                weights[i, k] = max(moved, np.float32(0.0))
+                weight = weights[i, k] - length * mean[i, k] / (np.sqrt(square[i, k] * unbiased) + np.float32(1e-8))
+                weights[i, k] = max(weight, np.float32(0.0))
     return step
 
 
@@ -175,9 +175,9 @@ def _losses(rows, three, weights, loss, likeliest):
     for r in range(len(rows)):
         ab, ac, bc = _shares(rows, three, r, weights)
         loss[r] = -np.log(max(ab, np.float32(1e-30)))
-        most = max(ac, bc)
+        largest = max(ac, bc)
         ties = 1.0 + (ac == ab) + (bc == ab and three[r])
-        likeliest[r] = 0.0 if most > ab else 1.0 / ties
+        likeliest[r] = 0.0 if largest > ab else 1.0 / ties
 
 
 @njit(cache=True, nogil=True, fastmath=True)

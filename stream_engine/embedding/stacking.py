@@ -3,19 +3,20 @@
     logit P = a group + b own,   (a, b) ~ N((1, 0), tau^2 I)
 
 Predictions of answers that neither map was fitted to (`differences`) fit a and b, one participant at a time, at each
-tau of a grid; tau = 0 is the group's map as it is. How likely each tau is a priori is fitted over the
-participants (EM on Laplace's marginal likelihoods, with the `DOUBT` of two participants), so that where people are
-alike nobody departs from the group, however few answers each gave. A participant's (a, b) is the mean over tau given
-their answers.
+tau of a grid; tau = 0 is the group's map as it is. How likely each tau is a priori is fitted over the participants (EM
+on Laplace's marginal likelihoods, with a prior that is worth two participants), so that where people are alike nobody
+departs from the group, however few answers each gave. A participant's (a, b) is the mean over tau given their answers.
 """
 
 import numpy as np
 
 TAUS = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6)
-DOUBT = np.array([1.0, *[1 / (len(TAUS) - 1)] * (len(TAUS) - 1)])  # participants' worth of prior, half of it alike
+PRIOR_PARTICIPANTS = np.array(
+    [1.0, *[1 / (len(TAUS) - 1)] * (len(TAUS) - 1)]
+)  # participants' worth of prior, half of it alike
 GROUP = (1.0, 0.0)
 STEPS, PASSES = 12, 100  # of Newton's method; of EM
-MOST = 3.0  # neither coefficient is larger
+MAX_COEFFICIENT = 3.0  # neither coefficient is larger
 
 
 def stack_coefficients(group: list[np.ndarray], own: list[np.ndarray], times: list[np.ndarray]) -> np.ndarray:
@@ -29,13 +30,13 @@ def stack_coefficients(group: list[np.ndarray], own: list[np.ndarray], times: li
     if not group:
         return np.zeros((0, 2))
     coefficients, evidence = zip(
-        *(_candidates(np.stack([one, other], 1), n) for one, other, n in zip(group, own, times))
+        *(_candidates(np.stack([column, own_column], 1), n) for column, own_column, n in zip(group, own, times))
     )
     logs = np.array(evidence)
-    prior = DOUBT / DOUBT.sum()
+    prior = PRIOR_PARTICIPANTS / PRIOR_PARTICIPANTS.sum()
     for _ in range(PASSES):
         share = _shares(logs, prior)
-        prior = (share.sum(axis=0) + DOUBT) / (len(logs) + DOUBT.sum())
+        prior = (share.sum(axis=0) + PRIOR_PARTICIPANTS) / (len(logs) + PRIOR_PARTICIPANTS.sum())
     return np.einsum("pt,ptk->pk", _shares(logs, prior), np.array(coefficients))
 
 
@@ -56,7 +57,7 @@ def _candidates(odds: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.nda
             p = 1 / (1 + np.exp(-np.clip(odds @ point, -500, 500)))
             slope = odds.T @ (times * (1 - p)) - precision * (point - GROUP)
             curve = (odds * (times * p * (1 - p))[:, None]).T @ odds + precision * np.eye(2)
-            point = np.clip(point + np.linalg.solve(curve, slope), -MOST, MOST)
+            point = np.clip(point + np.linalg.solve(curve, slope), -MAX_COEFFICIENT, MAX_COEFFICIENT)
         coefficients[at] = point
         prior = precision / 2 * float(((point - GROUP) ** 2).sum()) - np.log(precision)
         logs[at] = -loss(odds @ point, times) - prior - np.linalg.slogdet(curve)[1] / 2

@@ -233,7 +233,7 @@ def _figures(held_out: Responses, weights: np.ndarray) -> dict[str, Any]:
     figures: dict[str, Any] = {"held_out_responses": float(held_out.times.sum())}
     for name, responses in (("odd_one_out", held_out.of(held_out.three)), ("triplet", held_out.of(~held_out.three))):
         total = float(responses.times.sum())
-        right = sparse_fit.expected(responses, weights)
+        right = sparse_fit.hits(responses, weights)
         accuracy = float(responses.times @ right) / total if total else None
         figures[f"{name}_accuracy"] = accuracy
         error = np.sqrt(((responses.times * (right - (accuracy or 0.0))) ** 2).sum()) / total if total else None

@@ -11,7 +11,7 @@ from stream_engine.embedding.choice import Choice
 from stream_engine.embedding.differences import Differences, ParticipantModel, differences, fit_parts
 from stream_engine.embedding.fit import Embedding, with_setting
 from stream_engine.embedding.held_out import population_lapse
-from stream_engine.embedding.posterior import Posterior, few, posterior
+from stream_engine.embedding.posterior import Posterior, has_few_answers, posterior
 from stream_engine.embedding.questions import Questions, of_answers
 
 MIN_PARTICIPANT_ANSWERS = 20  # answers that a participant needs for a lapse rate of their own; others share one
@@ -89,8 +89,9 @@ def posterior_draws(
     weights of participants, and with a model that was given."""
     if options.given_setting or options.lapse == "none" or model.individual is not None:
         return None
-    enough = not few(questions, model.group_map.points.shape[1])
-    return None if enough else posterior(questions, model.group_map, seed)
+    if not has_few_answers(questions, model.group_map.points.shape[1]):
+        return None
+    return posterior(questions, model.group_map, seed)
 
 
 def calibration_of(chosen: Choice, model: ParticipantModel, questions: Questions) -> Calibration:

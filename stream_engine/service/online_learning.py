@@ -48,7 +48,7 @@ class OnlineLearning:
         """Learn the queued comparisons, and keep a copy for the artifact of this snapshot."""
         self.learn()
         self._embedding.mark(sequence)
-        self._at_snapshot = self._embedding.kept()
+        self._at_snapshot = self._embedding.state()
 
     def take(self, published: Published) -> None:
         """Continue from the published fit, if it is a new one."""

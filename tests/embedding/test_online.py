@@ -37,7 +37,7 @@ class Slow:
     def lapse(self, who):
         if who not in self.lapse_counts:
             of_all = self.lapse_counts[0]
-            self.lapse_counts[who] = [online_step.WORTH * of_all[0] / of_all[1], online_step.WORTH]
+            self.lapse_counts[who] = [online_step.PRIOR_ANSWERS * of_all[0] / of_all[1], online_step.PRIOR_ANSWERS]
         return self.lapse_counts[who][0] / self.lapse_counts[who][1]
 
     def step(self, row, who, rate, fresh, ridge):
@@ -113,7 +113,7 @@ def test_online_steps_are_the_formula(seed, d, alpha, ridge):
     assert np.array_equal(fast.answers[:7], slow.answers)
     for who, counts in slow.lapse_counts.items():
         np.testing.assert_allclose(fast.lapse_counts[who], counts, rtol=1e-9)
-    assert fast.seen == len(rows) and fast.numbers[online_step.DRAWN] == slow.drawn
+    assert fast.n_learned == len(rows) and fast.numbers[online_step.DRAWN] == slow.drawn
 
 
 @pytest.mark.parametrize("alpha", [0.0, 2.0])
@@ -197,7 +197,7 @@ def test_online_blocks_do_not_matter(monkeypatch):
     assert same(whole, parts)
     assert same(whole, again)
     assert len(whole.ring) == 128
-    assert not same(whole, OnlineEmbedding(2)) and whole.seen == len(rows)
+    assert not same(whole, OnlineEmbedding(2)) and whole.n_learned == len(rows)
 
 
 def test_online_a_question_turned_round_is_answered_turned_round():
@@ -234,7 +234,7 @@ def test_online_no_answer_is_lost_when_a_fit_takes_over(monkeypatch, room, whole
     other.numbers[online_step.DRAWN] = before["numbers"][online_step.DRAWN]
     other.replay_debt[:] = before["owed"]
     other.learn(rows[1000:])
-    assert made.seen == 3000 and np.array_equal(made.answers[:20], other.answers[:20])
+    assert made.n_learned == 3000 and np.array_equal(made.answers[:20], other.answers[:20])
     np.testing.assert_allclose(made.mean[:20], other.mean[:20], rtol=1e-6)
 
 

@@ -83,8 +83,8 @@ def test_losses_and_the_likeliest_are_the_softmax():
     responses, weights = world()
     p = by_definition(responses, weights.astype(np.float64))
     np.testing.assert_allclose(sparse_fit.losses(responses, weights), -np.log(p[:, 0]), rtol=1e-5)
-    np.testing.assert_array_equal(sparse_fit.expected(responses, weights), p.argmax(axis=1) == 0)
-    even = sparse_fit.expected(responses, np.zeros((9, 2), np.float32))
+    np.testing.assert_array_equal(sparse_fit.hits(responses, weights), p.argmax(axis=1) == 0)
+    even = sparse_fit.hits(responses, np.zeros((9, 2), np.float32))
     np.testing.assert_allclose(even, np.where(responses.three, 1 / 3, 1 / 2))
 
 

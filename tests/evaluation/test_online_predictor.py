@@ -25,7 +25,7 @@ FIT = {"dimensions": 2, "kernel": "ste", "ridge": 0.5}
 
 
 def same(one, other):
-    ours, theirs = one.kept().arrays, other.kept().arrays
+    ours, theirs = one.state().arrays, other.state().arrays
     return ours.keys() == theirs.keys() and all(np.array_equal(ours[name], theirs[name]) for name in ours)
 
 
@@ -70,7 +70,7 @@ def test_batches_and_workers():
     assert same(whole, parts)
     assert len(whole.model.lapse_counts) == 5
     assert len(none.model.lapse_counts) == 1
-    assert whole.model.seen == 325
+    assert whole.model.n_learned == 325
     one = concatenated(stream[:2])
     assert (Online(2)._workers(one) > 0).sum() == (one.provenance.worker >= 0).sum()
 
@@ -85,17 +85,17 @@ def test_a_fit_is_taken_over_once_and_what_came_since_is_learned_again():
     for _ in range(2):
         monitor.use_published(Published(snapshot, {"embedding": made}))
     monitor.serve(snapshot._replace(sequence=2))
-    kept = fast.kept()
+    kept = fast.state()
     assert len(log.said) == 1
     assert (kept.report["d"], kept.report["kernel"], kept.report["fit_of_snapshot"]) == (2, "ste", 1)
-    assert fast.model.seen == 3000 and kept.arrays["answers"].sum() == 9000
+    assert fast.model.n_learned == 3000 and kept.arrays["answers"].sum() == 9000
     assert (fast.model.margins(TRIPLETS[:, [0, 1, 0, 2]]) > 0).mean() > 0.85
     monitor.use_published(Published(snapshot, {"embedding": made._replace(sequence=9)}))  # newer than the snapshot
     assert not fast.take(fitted(TRIPLETS[:10], 0)[1])
     monitor.close()
     for sequence in range(100):
         fast.mark(sequence)
-    assert len(fast.kept().arrays["marks"]) == MARKS
+    assert len(fast.state().arrays["marks"]) == MARKS
 
 
 def test_it_goes_on_from_what_it_kept():
@@ -108,19 +108,19 @@ def test_it_goes_on_from_what_it_kept():
     first.learn(batches[2:3])
     first.mark(2)
     snapshot, made = fitted(TRIPLETS[:1000], 1)
-    artifact = first.artifact(first.kept(), snapshot._replace(sequence=2), 0.75)
+    artifact = first.artifact(first.state(), snapshot._replace(sequence=2), 0.75)
     assert artifact.report["live_accuracy"] == 0.75 and artifact.sequence == 2
     again.resume(artifact)
     assert same(first, again)
     for each in (first, again):
         each.learn(batches[3:])
         assert each.take(made)
-    assert same(first, again) and first.model.seen == 2000
+    assert same(first, again) and first.model.n_learned == 2000
     fresh = Online(3)
     assert fresh.take(made)  # from a fit alone
-    assert fresh.model.seen == 0
-    assert fresh.kept() is not None
-    assert Online(3).kept() is None
+    assert fresh.model.n_learned == 0
+    assert fresh.state() is not None
+    assert Online(3).state() is None
 
 
 def test_a_run_keeps_it_beside_the_counts(tmp_path):

@@ -56,7 +56,7 @@ STATISTICS = {  # file:function -> in which tables below it is, or what else it 
     "embedding/dimensions.py:corrected_test": "NULLS",
     "embedding/dimensions.py:holm": "NULLS",
     "embedding/ellipses.py:radius": "quantiles",
-    "embedding/participant_groups.py:_tested": "NULLS",
+    "embedding/participant_groups.py:_test_split": "NULLS",
     "embedding/score_test.py:p_value": BY_ANOTHER,
     "embedding/sparse_fit.py:standard_errors": BY_ANOTHER,
     "evaluation/cross_fit.py:_half_width": CUT,

@@ -84,7 +84,7 @@ def artifacts_of(snapshot: Snapshot) -> dict[str, bytes]:
         made[kind] = module.refit(snapshot, params, 0, **more)
     online = Online(3)
     online.learn([as_batch(np.array([[0, 1, 2], [3, 4, 5]]), 6)])
-    made["online_embedding"] = online.artifact(online.kept(), snapshot, None)
+    made["online_embedding"] = online.artifact(online.state(), snapshot, None)
     return {kind: b"".join(artifacts.encode(artifact)[0]) for kind, artifact in made.items()}
 
 
