@@ -22,6 +22,7 @@ from stream_engine.embedding.held_out import known_lapses
 from stream_engine.embedding.questions import asked_about, of_answers
 from stream_engine.evaluation import cross_fit
 from stream_engine.evaluation.answers import answers_of
+from stream_engine.evaluation.held_out import HeldOut
 from stream_engine.evaluation.responses import CHOOSE, FIT, HELD, VALIDATION_SHARE, Responses
 from stream_engine.refits import CannotRefit, Progress, next_step, no_progress
 from stream_engine.refits.embedding_models import (
@@ -124,7 +125,7 @@ def refit(
         Arrays: `X` (n, d) float64: coordinates on principal axes about the mean (`principal_axes`), 0 for objects
         without answers; if fewer dimensions are supported by the answers, `supported` (n, D), coordinates in so many;
         `covariance` (n, d, d) float32 of each object's coordinates (`ellipses`), absent above
-        `ellipses.LARGEST` coordinates; `asked` (n,) bool; `lapse` (), the rate of an unknown participant;
+        `ellipses.MAX_COORDINATES` coordinates; `asked` (n,) bool; `lapse` (), the rate of an unknown participant;
         `worker_lapse` (w,), the rates of the participants in `utf8`, `offsets`. With more than two dimensions,
         `picture` (n, 2), see `embedding.picture`; the report's `picture` describes the method, its trustworthiness, and
         its accuracy on held-out answers. If participants differ, `worker_weights` (w, d) on the axes, which then are
@@ -136,12 +137,7 @@ def refit(
     CannotRefit
         If the snapshot lacks what the refit needs.
     """
-    options = ModelOptions(
-        params.lapse,
-        params.participants,
-        given_dimensions=params.dimensions is not None,
-        given_setting=params.dimensions is not None or params.kernel is not None or params.ridge is not None,
-    )
+    options = _model_options(params)
     with threadpool_limits(1):
         responses, answers = answers_of(snapshot, seed, params.lapse == "worker")
         _check(snapshot, answers)
@@ -180,21 +176,24 @@ def refit(
         report["no_regions"] = reason_for_no_regions(fit.questions, chosen, options.given_dimensions, n_dimensions)
         report["draws"] = 0 if fit.draws is None else len(fit.draws.lapse)
         arrays = _map_arrays(fit, options, report.get("dimensions_at_least"))
-        groups, arrays_of_participants = participant_arrays(fit.model, fit.questions, seed)
-        arrays |= arrays_of_participants
-        if predictor.prediction_sums.any():
-            arrays["worker_predicted"] = predictor.prediction_sums
-        report["individual_differences"] = (
-            differences_report(fit.model, answers.participants, snapshot.objects) | groups
-        )
-        if arrays_of_participants:
-            report["individual_differences"] |= accuracy_with_participant(figures)
+        differences, participants_arrays = _participant_results(fit, predictor, figures, snapshot.objects)
+        report["individual_differences"] = differences
+        arrays |= participants_arrays
         if n_dimensions > 2:
             flat_map = picture.picture(embedding.points, fit.questions, chosen.setting.ridge)
             arrays["picture"] = flat_map.points
             report["picture"] = picture_report(flat_map, figures)
     progress(1, 1, log_likelihood=embedding.log_likelihood)
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
+
+
+def _model_options(params: Params) -> ModelOptions:
+    return ModelOptions(
+        params.lapse,
+        params.participants,
+        given_dimensions=params.dimensions is not None,
+        given_setting=params.dimensions is not None or params.kernel is not None or params.ridge is not None,
+    )
 
 
 def _check(snapshot: Snapshot, answers: Answers) -> None:
@@ -282,6 +281,22 @@ def _dimensions_report(responses: Responses, fit: PublishedFit, search: _Setting
         "dimensions_interval": list(chosen.interval) if chosen.interval else None,
         "dimensions_tied": chosen.smallest.setting.d if chosen.smallest else None,
     }
+
+
+def _participant_results(
+    fit: PublishedFit,
+    predictor: FoldPredictor,
+    figures: dict[str, HeldOut],
+    objects: tuple[str, ...],
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Who differs, and the arrays of participants."""
+    groups, arrays = participant_arrays(fit.model, fit.questions, predictor.seed)
+    report = differences_report(fit.model, fit.answers.participants, objects) | groups
+    if arrays:
+        report |= accuracy_with_participant(figures)
+    if predictor.prediction_sums.any():
+        arrays["worker_predicted"] = predictor.prediction_sums
+    return report, arrays
 
 
 def _map_arrays(fit: PublishedFit, options: ModelOptions, min_dimensions: int | None) -> dict[str, np.ndarray]:
