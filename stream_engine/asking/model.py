@@ -34,8 +34,8 @@ def model_of(artifact: Artifact, columns: Columns) -> Model | None:
     """The model of an artifact `embedding` for the objects of `columns`, of which it may lack some; None if all its
     coordinates are 0. O(n d^2), without covariances O(K d^2) for K answered questions."""
     # Objects without answers are at 0 with the prior's variance, I / (2 ridge). If an artifact has no covariances
-    # (`ellipses.LARGEST`), an object's is the inverse of its own block of the Fisher information (`precision`): it can
-    # be too small, never too large.
+    # (`ellipses.MAX_COORDINATES`), an object's is the inverse of its own block of the Fisher information (`precision`):
+    # it can be too small, never too large.
     n, coordinates = columns.n_objects, np.asarray(artifact.arrays["X"], np.float64)[: columns.n_objects]
     if coordinates.ndim != 2 or coordinates.shape[1] == 0 or not coordinates.any():
         return None

@@ -85,7 +85,7 @@ def test_what_is_not_asked_about_has_the_prior_and_what_is_large_nothing(monkeyp
     made = covariances(found, answers)
     np.testing.assert_allclose(made[6:], np.tile(np.eye(2), (2, 1, 1)))
     assert (np.linalg.eigvalsh(made[:6]) > 0).all() and np.trace(made[:6].mean(axis=0)) < 2
-    monkeypatch.setattr(ellipses, "LARGEST", 15)
+    monkeypatch.setattr(ellipses, "MAX_COORDINATES", 15)
     assert covariances(found, answers) is None
 
 

@@ -77,7 +77,7 @@ class Slow:
         self.ring.append((row, who))
         m = len(self.ring)
         ridge = self.ridge + self.noise * np.sqrt(3 * m / self.known)
-        self.replays = min(online_step.MOST, online_step.BUDGET / m)
+        self.replays = min(online_step.MAX_REPLAYS, online_step.BUDGET / m)
         coin = self.step(row, who, online_step.FRESH, True, ridge)
         for each in {0, who}:
             self.lapse_counts[each] = [self.lapse_counts[each][0] + coin, self.lapse_counts[each][1] + 1]

@@ -15,7 +15,7 @@ from stream_engine.evaluation.learned import of_embedding
 from stream_engine.evaluation.participant_model import of_participant
 from stream_engine.evaluation.responses import CHOOSE, FIT, HELD
 from stream_engine.exports.object_places import has_regions
-from stream_engine.refits import embedding
+from stream_engine.refits import embedding, embedding_models
 from stream_engine.refits.embedding_report import reason_for_no_regions
 from stream_engine.state.published import Published
 from tests.support import learned
@@ -85,7 +85,7 @@ def test_those_who_guess_are_named(accumulators, monkeypatch):
     for how in ("all", "none"):
         one = embedding.refit(made, msgspec.structs.replace(QUICK, lapse=how), 0).arrays
         assert len(one["worker_lapse"]) == 0 and (float(one["lapse"]) > 0) == (how == "all")
-    monkeypatch.setattr(embedding, "MIN_PARTICIPANT_ANSWERS", 1000)
+    monkeypatch.setattr(embedding_models, "MIN_PARTICIPANT_ANSWERS", 1000)
     few = embedding.refit(made, QUICK, 0).arrays
     assert np.ptp(few["worker_lapse"]) < 1e-12
 
