@@ -27,6 +27,7 @@ MAX_FITTED_ANSWERS, MAX_CHOOSING_ANSWERS = 300_000, 100_000  # answers that one 
 TIE_TOLERANCE = 1e-9  # of the largest similarity: below it, two are equal
 THREADS = 2
 AS_IS, WEIGHTS, LINEAR = "as it is", "weights", "linear map"
+Progress = Callable[..., Any]
 
 
 class Setting(NamedTuple):
@@ -51,7 +52,6 @@ class Prediction(NamedTuple):
 
 
 Predictions = dict[tuple[str, str], Prediction]
-Progress = Callable[..., Any]
 
 
 class Models:

@@ -14,6 +14,7 @@ METRIC = MEASURES[:2]  # those whose order is that of a distance between points
 MAX_EXACT_CELLS = 200_000_000  # n * n * d, up to which numbers have 64 bits
 BLOCK_CELLS = 1 << 22  # cells of a mapped file that are looked at at once
 MIN_OBJECTS = 3  # objects
+RESERVED = "all sets"  # what the combination is called
 
 
 class FeatureSet(NamedTuple):
@@ -70,9 +71,6 @@ def squared_distances(x: np.ndarray) -> np.ndarray:
     gram = (x @ x.T).astype(np.float64)
     squares = np.diag(gram)
     return np.maximum(squares[:, None] + squares[None, :] - 2.0 * gram, 0.0)
-
-
-RESERVED = "all sets"  # what the combination is called
 
 
 class Joined(NamedTuple):

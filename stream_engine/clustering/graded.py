@@ -22,6 +22,11 @@ from stream_engine.clustering.sentence import (
 from stream_engine.data.answers import Answers
 from stream_engine.embedding.questions import Questions, of_answers
 
+# Groups: the number with the largest gain in clearness over continua, and the partition (`clearness`). Separation: the
+# share of continua of the same number of objects, dimension and precision whose groups are less clear.
+CLEARLY_SEPARATED_SHARE, SEPARATED_SHARE = 0.99, 0.95  # of continua
+MAX_DETECTION_LIMIT = 12.0  # standard deviations between groups that would be detected if a grade is "not separable"
+
 
 class CandidateGroups(NamedTuple):
     """Every number of groups that was examined."""
@@ -197,12 +202,6 @@ def grade_clusters(
         second=second,
         answers=int(answers.times.sum()),
     )
-
-
-# Groups: the number with the largest gain in clearness over continua, and the partition (`clearness`). Separation: the
-# share of continua of the same number of objects, dimension and precision whose groups are less clear.
-CLEARLY_SEPARATED_SHARE, SEPARATED_SHARE = 0.99, 0.95  # of continua
-MAX_DETECTION_LIMIT = 12.0  # standard deviations between groups that would be detected if a grade is "not separable"
 
 
 class _Separation(NamedTuple):

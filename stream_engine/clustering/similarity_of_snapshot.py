@@ -14,6 +14,8 @@ from stream_engine.evaluation import weighted_counts
 from stream_engine.evaluation.subset import UnknownObjects, ids_of_names
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
+KERNELS = {"k1": kernels.k1, "k2": kernels.k2}  # of triplet counts
+
 
 class Recipe(NamedTuple):
     """How a similarity is read from a snapshot."""
@@ -26,7 +28,6 @@ class Recipe(NamedTuple):
 # AddS-3 and AddS-4 are read as they stand (Perrot et al. 2020, sec. 4); k1 = MulK-3, MulK-4 (App. A) and k2
 # (Kleindessner & von Luxburg 2017) are computed from the counts; `embedding` is minus the squared distance in a new
 # embedding.
-KERNELS = {"k1": kernels.k1, "k2": kernels.k2}  # of triplet counts
 SIMILARITIES = {
     "adds3": Recipe("adds3", "plain", "adds3"),
     "adds4": Recipe("adds4", "plain", "adds4"),

@@ -19,6 +19,7 @@ MAX_COUNT = (
 )  # an upper bound of all counts; sums and differences of a few such numbers fit into int64 and float64
 LARGEST_COUNT = MAX_COUNT // 64
 LARGEST_SUM = MAX_WEIGHT * MAX_COUNT  # of weights
+_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 # The code that writes arrays declares them (`ids`, `counts`, `figures`, ...), and `check_arrays` compares a file with
@@ -246,7 +247,6 @@ def check_counts(n_lo: np.ndarray, n_hi: np.ndarray) -> None:
 
 
 PACKED = {"utf8": ArraySpec(("|u1",), ("bytes",)), "offsets": offsets("names")}  # beside what else is of each name
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def check_names(

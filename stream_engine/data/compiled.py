@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from numba.core.dispatcher import Dispatcher
 import numpy as np
 
+Function = TypeVar("Function", bound=Callable)
+
 
 def read_only(array: np.ndarray, dtype=None) -> np.ndarray:
     """A read-only view in C order, of type `dtype` if given; a copy if necessary. Kernels then need one specialisation.
@@ -23,9 +25,6 @@ def read_only(array: np.ndarray, dtype=None) -> np.ndarray:
     view = np.ascontiguousarray(array, dtype).view()
     view.setflags(write=False)
     return view
-
-
-Function = TypeVar("Function", bound=Callable)
 
 
 # Importing numba takes as long as everything else that a short command does, and a module has kernels next to what such

@@ -10,6 +10,8 @@ from stream_engine.data.compiled import intrinsic, njit, read_only, register_jit
 from stream_engine.data.intrinsics import first_bytes, word_at
 from stream_engine.data.packed_names import pack_names
 
+GOLDEN_GAMMA = 0x9E3779B97F4A7C15  # 2^64 / golden ratio, odd: the step between states of a SplitMix64 generator
+
 
 # Open addressing with linear probing (Knuth, TAOCP 6.4, Alg. L). A table is an array of 2^k slots; 0 marks an empty
 # one. What a slot contains is its owner's business: a key itself, or the number of a row elsewhere that has the key.
@@ -56,9 +58,6 @@ def table_size(items: int) -> int:
 # half the bits of the output (Steele, Lea & Flood 2014, "Fast splittable pseudorandom number generators", with the
 # constants of Stafford's Mix13). It is the same function in compiled kernels and on NumPy arrays. Which examples are
 # held out, ties of TripletBoost and the canonical order of objects follow from its values: they must never change.
-GOLDEN_GAMMA = 0x9E3779B97F4A7C15  # 2^64 / golden ratio, odd: the step between states of a SplitMix64 generator
-
-
 @register_jitable
 def mix64(x):
     """The finaliser of SplitMix64 of a uint64, or of each entry of an array of them.

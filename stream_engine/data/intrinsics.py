@@ -7,6 +7,8 @@ import numpy as np
 
 from stream_engine.data.compiled import intrinsic, njit
 
+Record = TypeVar("Record", bound=tuple)
+
 
 def _load(typing_context, data, at):
     from llvmlite import ir
@@ -91,9 +93,6 @@ def _prefetch(typing_context, array, row):
 # for each row. If it knows the rows of its next steps, it can request them ahead, and many are loaded at once. Only a
 # hint: it changes no result, and a row that does not exist is not an error.
 prefetch = cast(Callable[[np.ndarray, Any], None], intrinsic(_prefetch))
-
-
-Record = TypeVar("Record", bound=tuple)
 
 
 def _borrowed(typing_context, record):

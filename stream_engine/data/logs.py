@@ -14,6 +14,9 @@ from structlog.typing import EventDict, Processor
 from stream_engine.data.rate_limit import RateLimitFilter
 from stream_engine.data.standard_streams import LineWriter, TerminalCommands, printable
 
+FORMATS = ("text", "json")
+LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+
 
 class Output:
     """Where log lines go, one whole line at a time: standard error, or a file. What cannot be written is
@@ -78,8 +81,6 @@ class Output:
 
 
 OUTPUT = Output()
-FORMATS = ("text", "json")
-LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
 def configure(format: str = "text", level: str | None = None, file: str | None = None) -> None:

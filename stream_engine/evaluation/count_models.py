@@ -20,6 +20,10 @@ from stream_engine.evaluation.similarities import by_similarity, dense_adds, rep
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
+# Models of triplets, in the order in which they are listed: "majority" is that of the answers to the very same
+# question, chance where there are none.
+TRIPLET_MODELS = ("adds3", "k1", "k2", "majority")
+
 
 def calibration_of(snapshot: Snapshot, name: str, seed: int = 0) -> tuple[Calibration, HeldOut | None]:
     """The calibration of AddS-3, k1 or k2, and the model's figures, both on responses that its counts do not
@@ -131,9 +135,6 @@ def _adds(answers: Answers, n: int) -> np.ndarray:
     return upper + upper.T
 
 
-# Models of triplets, in the order in which they are listed: "majority" is that of the answers to the very same
-# question, chance where there are none.
-TRIPLET_MODELS = ("adds3", "k1", "k2", "majority")
 MAX_KEYS = 5_000_000  # distinct questions, above which no figures are computed
 
 

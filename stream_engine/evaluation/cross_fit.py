@@ -24,6 +24,10 @@ Choose = Callable[[np.ndarray], Setting]
 # Log odds of the held-out answers by each model (name -> (m,)), from a setting and (U,) bool: the units that are held
 # out.
 Predict = Callable[[Setting, np.ndarray], Mapping[str, np.ndarray]]
+# All answers are predicted once, so one split does not decide: the figures of a single split of a small study have a
+# standard error of many points. Two folds share a setting, because selecting one costs more than a fit with it.
+FOLDS, FOLDS_A_GROUP = 10, 2
+NOT_HELD_OUT = -1  # the fold of units that are not held out
 
 
 class Group(NamedTuple):
@@ -40,9 +44,6 @@ class Plan(NamedTuple):
     participants: list[Group]
 
 
-# All answers are predicted once, so one split does not decide: the figures of a single split of a small study have a
-# standard error of many points. Two folds share a setting, because selecting one costs more than a fit with it.
-FOLDS, FOLDS_A_GROUP = 10, 2
 # Fewer folds are predicted of a large study: until the 95 % interval is within two points of the accuracy, whatever
 # that is. So all models of a study are tested on the same answers.
 HALF_WIDTH = 0.02
@@ -75,7 +76,6 @@ def _half_width(size: np.ndarray) -> float:
     return 1.96 * 0.5 * float(np.sqrt(size @ size) / size.sum())
 
 
-NOT_HELD_OUT = -1  # the fold of units that are not held out
 MIN_PARTICIPANTS = 5  # fewer are not held out
 MAX_PARTICIPANT_SHARE = 0.5  # a participant with a larger share of the responses is not held out: too few would remain
 

@@ -9,6 +9,8 @@ import numpy as np
 
 from stream_engine.evaluation import Predictor, Probability
 
+STEPS_A_BLOCK, STEPS_OF_A_FIT = 2, 30  # Newton steps after each block of answers; of a fit to all answers at once
+
 
 def features(x: np.ndarray) -> np.ndarray:
     """(m, 2) phi(x): tanh(2x) and x / (1 + |x|).
@@ -20,7 +22,6 @@ def features(x: np.ndarray) -> np.ndarray:
 
 
 RECENT_ANSWERS = 2000  # the weights are fitted to so many answers, the last ones
-STEPS_A_BLOCK, STEPS_OF_A_FIT = 2, 30  # Newton steps after each block of answers; of a fit to all answers at once
 
 
 class Calibration:

@@ -32,6 +32,9 @@ from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
+COUNTED = ("adds3", "k1", "k2")  # models that are nothing but counts, made when they are asked for
+MODELS = (*PROBABILITY_MODELS, FEATURE_MODEL, *COUNTED)
+
 
 class Model(NamedTuple):
     """`probability` takes (m, 4) rows i, j, k, l and gives (m,) P(d(i, j) < d(k, l)), NaN where the model does not know
@@ -42,10 +45,6 @@ class Model(NamedTuple):
     probability: Probability
     log_loss: float | None = None
     new_objects: tuple[str, ...] = ()  # objects without comparisons, whose ids follow those of the snapshot
-
-
-COUNTED = ("adds3", "k1", "k2")  # models that are nothing but counts, made when they are asked for
-MODELS = (*PROBABILITY_MODELS, FEATURE_MODEL, *COUNTED)
 
 
 def model(published: Published, name: str | None = None) -> Model:

@@ -15,6 +15,9 @@ from stream_engine.evaluation.hash_split import comparison_draws, name_hashes
 from stream_engine.evaluation.kept_responses import KeptResponses, kept_responses
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
+VALIDATION_SHARE = 0.2  # share of what is not held out that the validation set of refits has
+
+
 # The answers of one response depend on each other, so a response is never divided. Where it goes is decided by hashes
 # of names and a seed: it stays there while the stream grows, whatever the ids.
 
@@ -162,7 +165,6 @@ def asked_fairly(responses: Responses) -> np.ndarray:
 
 
 FIT, CHOOSE, HELD = range(3)  # parts of the units: the training set, the validation set, and what is held out
-VALIDATION_SHARE = 0.2  # share of what is not held out that the validation set of refits has
 # Share of the units that the validation set can take from those which no model chose, if these alone may be in it.
 MAX_VALIDATION_SHARE = 0.5
 

@@ -23,6 +23,8 @@ from stream_engine.evaluation.hash_split import name_hashes, object_folds
 from stream_engine.evaluation.held_out import Figures, figures
 from stream_engine.state.snapshot import Snapshot
 
+MAX_ACCURACY = 0.99  # r_w is at most this, and at least 1 minus this
+
 
 class ParticipantVotes(NamedTuple):
     """Rows (key, participant) with the numbers of answers lo and hi; keys (lo, hi, anchor) in order."""
@@ -107,7 +109,6 @@ def _by_key(votes: ParticipantVotes, values: np.ndarray) -> np.ndarray:
 
 
 RANKS = (1, 2, 3, 5, 8)
-MAX_ACCURACY = 0.99  # r_w is at most this, and at least 1 minus this
 
 
 def estimate(

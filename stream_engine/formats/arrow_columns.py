@@ -18,6 +18,8 @@ from stream_engine.formats.table_events import CertainNames, ExcludedEvent, Tabl
 from stream_engine.formats.text_values import plain_times
 from stream_engine.formats.validate import Event, read_event
 
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
 
 def plain_value(scalar: pa.Scalar) -> Any:
     """A cell as a JSON-like Python value: a time as epoch seconds, a decimal number as a double.
@@ -45,9 +47,6 @@ def plain_value(scalar: pa.Scalar) -> Any:
         except UnicodeDecodeError:
             return value
     return value
-
-
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -21,6 +21,7 @@ MAX_LISTED_VALUES = 5  # of a column that are named
 _NO_ANSWER = frozenset(
     ("timeout", "timed out", "no response", "no_response", "noresponse", "none", "null", "", "space", "escape", "-1")
 )
+ANSWERS = ("chosen", "odd", "central")
 
 
 class _Draft:
@@ -263,9 +264,6 @@ def _state(records: Records, row: int, fields: Mapping[str, tuple[str, ...]], an
     everything = [*texts.get("anchor", ()), *offered]
     pairs = "near" in fields and len(fields["near"]) == 2
     return "fits" if len(set(everything)) == len(everything) or (pairs and len({*offered}) > 2) else "catch"
-
-
-ANSWERS = ("chosen", "odd", "central")
 
 
 def _filled(records: Records, inputs: Sequence[str], answered: str | None) -> dict[str, str]:

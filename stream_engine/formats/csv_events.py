@@ -36,6 +36,8 @@ from stream_engine.formats.options import NOT_UTF8, EventOptions, UnreadableHead
 from stream_engine.formats.table_events import read_table
 from stream_engine.formats.wide_columns import wide_questions
 
+_NOT_UTF8 = -1  # beside the states of `csv_grammar`
+
 
 class Layout(NamedTuple):
     """The columns of a table: their number, the delimiter, and which are read as which field."""
@@ -159,9 +161,6 @@ def _shortened(names: list[str]) -> str:
     """The names in one line; a quoted name may contain line ends."""
     joined = " ".join(", ".join(names).split())
     return joined if len(joined) <= 200 else joined[:197] + "..."
-
-
-_NOT_UTF8 = -1  # beside the states of `csv_grammar`
 
 
 class _WrongWidth(Exception):

@@ -21,6 +21,8 @@ from stream_engine.formats.expand_in_pieces import AcceptedOrigins, EventArrays,
 from stream_engine.formats.options import EventOptions
 from stream_engine.formats.validate import CatchTrial, Event
 
+MAX_UNKNOWN = 100  # names of unknown fields that a decoder remembers
+
 
 # The most common block, of valid triplet events only, in one pass over their members and a quarter of the time: the
 # same result as `expand` and `first_appearance`, or None.
@@ -84,7 +86,6 @@ def _numbered(members, triplets, order):
 
 
 _NO_OPTIONS = EventOptions()
-MAX_UNKNOWN = 100  # names of unknown fields that a decoder remembers
 
 
 class Block:

@@ -29,6 +29,7 @@ MORE = (
 SIDES = ("near", "far")  # what the answer of a triplet or quadruplet chooses from
 PACE = {"seconds": 1.0, "milliseconds": 1e-3}  # response times, in seconds
 OPTIONAL = ("id", "worker", "sampler", "weight", "time", *PACE)  # fields that any event may have
+COMPARED = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 
 
 def derived_type(name: str) -> DerivedType:
@@ -69,9 +70,6 @@ class EventField(NamedTuple):
     def stands_in_a_list(self) -> bool:
         """Whether its names are one list in one input field."""
         return self.shape.is_list and len(self.inputs) == 1
-
-
-COMPARED = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 
 
 class Filter(NamedTuple):

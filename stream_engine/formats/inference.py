@@ -28,6 +28,9 @@ from stream_engine.formats.unreadable import best_and_worst
 from stream_engine.formats.vocabulary import sign_of
 
 EVENT_FIELDS = {"type", "near_i", "near_j", "far_i", "far_j", "n_near", "n_far"}
+LAYOUTS: tuple[Callable[[Records], Iterator[Proposal]], ...] = (
+    *(named_fields, near_and_far, two_pairs, ranks_of_objects, triads, shown_objects, two_and_odd),
+)
 
 
 class Understanding(NamedTuple):
@@ -141,11 +144,6 @@ def _proposals(records: Records) -> Iterator[Proposal]:
     """The proposals of all layouts, the best first."""
     proposals = [proposal for layout in LAYOUTS for proposal in layout(records)]
     yield from sorted(proposals, key=lambda proposal: proposal.rank, reverse=True)
-
-
-LAYOUTS: tuple[Callable[[Records], Iterator[Proposal]], ...] = (
-    *(named_fields, near_and_far, two_pairs, ranks_of_objects, triads, shown_objects, two_and_odd),
-)
 
 
 def _safe_names(reading: Reading) -> Reading:

@@ -40,6 +40,10 @@ from stream_engine.formats.text_values import plain_numbers, plain_times
 from stream_engine.formats.validate import Event, read_event
 from stream_engine.formats.wide_columns import has_placeholders
 
+ARROW_STREAM = b"\xff\xff\xff\xff"  # how an Arrow IPC stream begins; no JSON text does
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ANY = msgspec.json.Decoder()
+
 
 class JsonColumn(NamedTuple):
     """A `Column` of some events; the types of the cells, and their locations in the text."""
@@ -126,11 +130,6 @@ def columns_of(sources: Sequence[str], text: np.ndarray, cells: Cells, events: i
         for number, source in enumerate(sources)
         if cells.used[number]
     }
-
-
-ARROW_STREAM = b"\xff\xff\xff\xff"  # how an Arrow IPC stream begins; no JSON text does
-_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_ANY = msgspec.json.Decoder()
 
 
 def _wide_names(options: EventOptions) -> str:

@@ -9,6 +9,18 @@ from collections.abc import Mapping
 from typing import NamedTuple, TypeVar
 
 Columns = TypeVar("Columns")
+NOT_UTF8 = "not UTF-8; specify its encoding, for example --encoding cp1252 (Excel on Windows)"  # of text, in messages
+_OUT_OF_MEMORY = ("malloc of size", "realloc of size", "out of memory", "cannot allocate memory", "bad_alloc")
+FIRST_OF = {
+    "name": None,
+    "position": 1,
+    "index": 0,
+    "flag": None,
+}  # how answers are given -> number of the first object
+ANSWER_IS = ("nearer", "farther")  # which object an answer names
+PARTICIPANT_FROM = ("file",)
+PARTICIPANT = "participant"  # as options call the field `worker`
+MAX_TIME_AHEAD = 86_400.0  # a day: clocks differ, and so do time zones that were forgotten
 
 
 class Bounds(NamedTuple):
@@ -21,9 +33,6 @@ class Bounds(NamedTuple):
 
 
 DEFAULT_BOUNDS = Bounds()
-
-
-NOT_UTF8 = "not UTF-8; specify its encoding, for example --encoding cp1252 (Excel on Windows)"  # of text, in messages
 
 
 class OverBound(Exception):
@@ -59,19 +68,6 @@ def raise_if_out_of_memory(error: BaseException) -> None:
     )
     if out:
         raise MemoryError(text.partition("\n")[0]) from error
-
-
-_OUT_OF_MEMORY = ("malloc of size", "realloc of size", "out of memory", "cannot allocate memory", "bad_alloc")
-FIRST_OF = {
-    "name": None,
-    "position": 1,
-    "index": 0,
-    "flag": None,
-}  # how answers are given -> number of the first object
-ANSWER_IS = ("nearer", "farther")  # which object an answer names
-PARTICIPANT_FROM = ("file",)
-PARTICIPANT = "participant"  # as options call the field `worker`
-MAX_TIME_AHEAD = 86_400.0  # a day: clocks differ, and so do time zones that were forgotten
 
 
 def by_field(columns: Mapping[str, Columns]) -> dict[str, Columns]:

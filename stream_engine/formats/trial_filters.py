@@ -17,6 +17,10 @@ RECORD_KIND_WORDS = frozenset(
     )
 )
 _TRUE, _FALSE = {"1", "true", "yes", "t"}, {"0", "false", "no", "f"}
+_PRACTICE = re.compile(
+    r"practi[cs]e.*|prac|warm.?up.*|demo.*|example.*|tutorial.*|familiari[sz]ation.*|(ü|ue)bung.*", re.I
+)
+_LOOP = re.compile(r"(.+)\.(thisN|thisRepN|thisTrialN|thisIndex|ran)")  # PsychoPy: empty outside of the loop
 
 
 class Filters(NamedTuple):
@@ -98,10 +102,6 @@ def with_answers(column: Column, codes: Sequence[str]) -> Filters:
     return Filters("questions", {column.name: LIST_SEPARATOR.join(codes)}, f"no answers: {', '.join(others)}")
 
 
-_PRACTICE = re.compile(
-    r"practi[cs]e.*|prac|warm.?up.*|demo.*|example.*|tutorial.*|familiari[sz]ation.*|(ü|ue)bung.*", re.I
-)
-_LOOP = re.compile(r"(.+)\.(thisN|thisRepN|thisTrialN|thisIndex|ran)")  # PsychoPy: empty outside of the loop
 _TRAINING = re.compile(r"training.*", re.I)
 _TEST_SET = re.compile(r"test.*|valid.*|hold.?out.*|check.*", re.I)
 

@@ -9,16 +9,15 @@ from zipfile import BadZipFile
 import numpy as np
 from msgspec import Meta, Struct
 
-
-class BadKernel(RuntimeError):
-    """An auxiliary file cannot be used; the message is one line: which kernel, what, got, expected, next step."""
-
-
 SUFFIXES = (".npy", ".npz", ".csv", ".parquet")  # of readable files
 NO_FILE = (
     "no such file; expected one (a relative name is seen from the configuration file, with --set from the working "
     "directory)"
 )
+
+
+class BadKernel(RuntimeError):
+    """An auxiliary file cannot be used; the message is one line: which kernel, what, got, expected, next step."""
 
 
 class KernelSpec(Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,6 +10,7 @@ from stream_engine.evaluation.subset import renumbering
 from stream_engine.kernel_learning.out_of_sample import AnchorTriplets, answers_of, extend
 
 NO_DATA, IN_SUBSET, PLACED = range(3)  # where an object's row of the factor comes from
+MIN_RELATIVE_EIGENVALUE = 1e-9  # smaller ones count as 0
 
 
 # A learned kernel is Y Y' + G G' over the subset, G from auxiliary kernels. Another object has its row of G from these
@@ -37,9 +38,6 @@ class Extension(NamedTuple):
     factor: np.ndarray
     source: np.ndarray
     report: dict[str, Any]
-
-
-MIN_RELATIVE_EIGENVALUE = 1e-9  # smaller ones count as 0
 
 
 def root(gram: np.ndarray, max_directions: int) -> np.ndarray:

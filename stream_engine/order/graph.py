@@ -23,6 +23,24 @@ from stream_engine.order.hash_tables import edge_entry, find_edge, find_pair, pa
 END = 1 << 62  # the label that stands after the last node
 LABEL_DENSITY = 1.5  # a range of 2^j labels may hold (2 / LABEL_DENSITY)^j nodes
 APPEND = 1 << 31  # the largest gap that is ever chosen: what is left at the end is not halved away
+# as int64, not as literals: numba would compile a kernel anew for every literal that it is called with
+# Nodes are numbered from 1, each one a pair of objects. `node` is (N, 8) int64, one cache line per node; row x is
+#     LABEL           its label in the sequence
+#     FROM, TO        masks of supports, of two words each: bit i says "support i reaches x", "x reaches support i"
+#     MARK            stamp of the last search that met it
+#     OUT, IN         its blocks of successors and of predecessors in `pool`: start / 2 in 31 bits, how many there are
+#                     in 27, exponent of the capacity in 5
+# Blocks given up are chained by capacity through their first entry and used again.
+LABEL, FROM, TO, MARK, OUT, IN = np.array([0, 1, 3, 5, 6, 7])
+WORDS = 2  # of a mask
+LENGTH, START = 5, 32  # the lowest bits of these in a block's word
+MAX_POOL, MAX_NEIGHBOURS = 1 << 32, 1 << 26
+# entries of `book`: counters, then the first free block of each exponent (-1: none), then the 128 supports (0: none)
+N_NODES, N_EDGES, POOL_USED, STAMP, WALKED, WIDEST = range(6)  # WALKED: see `judging.keep`; WIDEST: largest exponent
+FREE, SUPPORT, BOOK = 8, 40, 168
+REFUSED = 1 << 16  # refusals remembered, half a megabyte; a later one takes the place of an earlier one
+COPIED_NODES = 1 << 18  # nodes, 16 MB: what is copied at once where they move
+PREFETCH_DISTANCE = 8  # comparisons: how long before an entry of a table is needed it is asked for
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -128,26 +146,6 @@ def in_order(link, n):
         out[i] = x
         x = link[x, 1]
     return out
-
-
-# as int64, not as literals: numba would compile a kernel anew for every literal that it is called with
-# Nodes are numbered from 1, each one a pair of objects. `node` is (N, 8) int64, one cache line per node; row x is
-#     LABEL           its label in the sequence
-#     FROM, TO        masks of supports, of two words each: bit i says "support i reaches x", "x reaches support i"
-#     MARK            stamp of the last search that met it
-#     OUT, IN         its blocks of successors and of predecessors in `pool`: start / 2 in 31 bits, how many there are
-#                     in 27, exponent of the capacity in 5
-# Blocks given up are chained by capacity through their first entry and used again.
-LABEL, FROM, TO, MARK, OUT, IN = np.array([0, 1, 3, 5, 6, 7])
-WORDS = 2  # of a mask
-LENGTH, START = 5, 32  # the lowest bits of these in a block's word
-MAX_POOL, MAX_NEIGHBOURS = 1 << 32, 1 << 26
-# entries of `book`: counters, then the first free block of each exponent (-1: none), then the 128 supports (0: none)
-N_NODES, N_EDGES, POOL_USED, STAMP, WALKED, WIDEST = range(6)  # WALKED: see `judging.keep`; WIDEST: largest exponent
-FREE, SUPPORT, BOOK = 8, 40, 168
-REFUSED = 1 << 16  # refusals remembered, half a megabyte; a later one takes the place of an earlier one
-COPIED_NODES = 1 << 18  # nodes, 16 MB: what is copied at once where they move
-PREFETCH_DISTANCE = 8  # comparisons: how long before an entry of a table is needed it is asked for
 
 
 class Graph(NamedTuple):

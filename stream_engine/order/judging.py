@@ -37,6 +37,9 @@ HEAPS = np.int64(2)  # rows from here on: their heaps
 UP, DOWN = np.int64(1), np.int64(-1)  # smallest or largest label first
 NONE, NOBODY = np.int64(0), np.int64(-1)
 PREFETCHED_NEIGHBOURS = 16  # neighbours that are asked for ahead
+ACCEPTED, DUPLICATE, CONTRADICTION, CYCLE = range(4)
+MAX_SEARCHED_ARCS = 256  # arcs of searches that are not worth choosing supports
+MAX_NODES_AT_ONCE = 1024  # comparisons whose nodes are found before the first of them is judged
 
 
 @njit(cache=True, nogil=True)
@@ -211,11 +214,6 @@ def _reorder(g, u, x, n_f, n_b):
     insert_after(node, link, np.int64(link[t, 0]), work, AHEAD, n_f)
     first = np.int64(work[AHEAD, 0]) if n_f > 0 else t
     insert_after(node, link, np.int64(link[first, 0]), work, BEHIND, n_b)
-
-
-ACCEPTED, DUPLICATE, CONTRADICTION, CYCLE = range(4)
-MAX_SEARCHED_ARCS = 256  # arcs of searches that are not worth choosing supports
-MAX_NODES_AT_ONCE = 1024  # comparisons whose nodes are found before the first of them is judged
 
 
 @njit(cache=True, nogil=True)

@@ -29,6 +29,7 @@ from stream_engine.order.graph import (
 MASK_BYTES = 192 << 20  # bytes for the masks of one graph
 MIN_WORDS, MAX_WORDS = 2, 16
 NEAR_BY, BRANCHING = 8, 1.0  # see `central`
+MAX_FOLLOWED_ARCS = 4  # arcs followed to pass bits on when an edge is added
 
 
 # Nodes are topological positions 0 .. n - 1. Bit i of before[x]: support i reaches x or is x; of after[x]: x reaches
@@ -162,9 +163,6 @@ def passes_a_third(before, after, number, x, v):
             if both != 0:
                 return True
     return False
-
-
-MAX_FOLLOWED_ARCS = 4  # arcs followed to pass bits on when an edge is added
 
 
 @njit(cache=True, nogil=True)

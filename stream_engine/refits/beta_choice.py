@@ -19,6 +19,8 @@ from stream_engine.refits import CannotRefit, Progress, kernel_refits
 from stream_engine.refits.kernel_refits import Task, TrainingSplit
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
+ROUGH_GAP = 1e-2  # relative gap of solves that only rank betas
+
 
 class Inputs(NamedTuple):
     """The data of the program: comparisons, and kernels or features (LPOE)."""
@@ -186,9 +188,6 @@ def _attempt(params: Any, inputs: Inputs, beta: float, folds: list[ObjectFold]) 
     sums = np.bincount(number, times * held_out.losses(margin, slope))
     gauc = np.mean([f.test.weight[m > 0].sum() / f.test.weight.sum() for f, m in zip(folds, margins)])
     return Attempt(beta, Losses(sums, np.bincount(number, times)), slope), float(gauc)
-
-
-ROUGH_GAP = 1e-2  # relative gap of solves that only rank betas
 
 
 def gram_of_test(params: Any, inputs: Inputs, beta: float, fold: ObjectFold) -> np.ndarray:

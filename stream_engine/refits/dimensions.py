@@ -35,6 +35,7 @@ AXES = {
     "importance_error": floats("dimensions", least=0),
 }
 REQUIRED = tuple(AXES)
+SPARSITIES, DEFAULT_SPARSITY = (3.0, 10.0, 30.0), 10.0  # candidates; the one without a validation set
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,7 +57,6 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 MAX_OBJECTS = 2_000_000  # three of them are numbered by one integer
-SPARSITIES, DEFAULT_SPARSITY = (3.0, 10.0, 30.0), 10.0  # candidates; the one without a validation set
 
 
 def refit(

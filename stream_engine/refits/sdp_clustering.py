@@ -28,7 +28,16 @@ from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import SDP_CLUSTERING
 from stream_engine.state.snapshot import Snapshot
 
+__all__ = ["Params", "refit", "solve", "spur"]
+
 KIND = "sdp_clustering"
+AXES = SDP_CLUSTERING.axes
+_GRADED = "the refit clusters grades the separation of groups, without parameters; remove this key"
+FORMER = {  # parameters of earlier versions -> what replaced them
+    "test": _GRADED,
+    "stability": _GRADED,
+    "k_by": f"k is SPUR's unless k or lam is given; {_GRADED}",
+}
 
 
 class Task(NamedTuple):
@@ -168,17 +177,6 @@ def _evidence(task: Task, choice: Choice | None) -> dict[str, Any]:
         f"{analysis.eigenvalues[0]:.4g}, edge {analysis.edge:.4g}); no program was solved, so there is no certificate; "
         "collect more comparisons, or set k",
     }
-
-
-__all__ = ["Params", "refit", "solve", "spur"]
-
-AXES = SDP_CLUSTERING.axes
-_GRADED = "the refit clusters grades the separation of groups, without parameters; remove this key"
-FORMER = {  # parameters of earlier versions -> what replaced them
-    "test": _GRADED,
-    "stability": _GRADED,
-    "k_by": f"k is SPUR's unless k or lam is given; {_GRADED}",
-}
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

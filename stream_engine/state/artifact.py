@@ -19,6 +19,7 @@ SHARES = ("accuracy", "error", "standard_error", "calibration_error", "others", 
 FIGURES = (*SHARES, "log_loss")
 WITHIN = ("by_worker", "by_question", "ceiling")
 PRELIMINARY = "preliminary"  # in the report of an embedding that is shown until the refit ends
+KIND = "artifact"
 
 
 def check_figures(report: Mapping[str, Any], where: str = "report") -> None:
@@ -46,9 +47,6 @@ def figure(report: Mapping[str, Any], *path: str) -> float | None:
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
     return float(value) if type(value) in (int, float) else None
-
-
-KIND = "artifact"
 
 
 class Artifact(NamedTuple):

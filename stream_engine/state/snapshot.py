@@ -40,6 +40,8 @@ _FORGETTING: dict[str, Callable[[Any], bool]] = {
     "half_life": lambda value: _is_positive(value),
     "window": lambda value: _is_positive(value),
 }
+KIND = "snapshot"
+ORDER = "partial_order/"
 
 
 def drop_removed(meta: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> tuple[str, ...]:
@@ -199,10 +201,6 @@ def _check_accumulator(name: str, meta: Mapping[str, Any], arrays: Mapping[str, 
 
 def _check_guard(name: str, meta: Mapping[str, Any], arrays: Mapping[str, Any], n: int) -> None:
     check_state(arrays, n)
-
-
-KIND = "snapshot"
-ORDER = "partial_order/"
 
 
 class Snapshot(NamedTuple):

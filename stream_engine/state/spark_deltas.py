@@ -49,6 +49,12 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "count": "m",
     },
 }
+HOLD = COUNTS  # the accumulators that deltas have counts for
+Tables = Mapping[str, Any]  # part -> pyarrow.Table; a part without rows may be missing
+States = Mapping[str, Mapping[str, np.ndarray]]  # accumulator -> its canonical state
+_TYPE_OF = {column.split()[0]: column.split()[1] for column in SCHEMA.split(", ")}
+_ARROW = {"string": "string", "long": "int64", "binary": "binary"}
+_MAY_BE_NULL = {("labels", "label"), ("rejected", "key")}  # a label taken back; a letter without a key
 
 
 def objects_of(part: str) -> list[str]:
@@ -92,14 +98,6 @@ def rows_of(part: str, table: Any, *meanings: str) -> list[tuple]:
     if table is None:
         return []
     return list(zip(*(table.column(COLUMNS[part][meaning]).to_pylist() for meaning in meanings), strict=True))
-
-
-HOLD = COUNTS  # the accumulators that deltas have counts for
-Tables = Mapping[str, Any]  # part -> pyarrow.Table; a part without rows may be missing
-States = Mapping[str, Mapping[str, np.ndarray]]  # accumulator -> its canonical state
-_TYPE_OF = {column.split()[0]: column.split()[1] for column in SCHEMA.split(", ")}
-_ARROW = {"string": "string", "long": "int64", "binary": "binary"}
-_MAY_BE_NULL = {("labels", "label"), ("rejected", "key")}  # a label taken back; a letter without a key
 
 
 # Objects are numbered in the order of their names, and each part becomes the state of its accumulator, which is merged.
