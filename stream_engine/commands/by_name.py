@@ -1,7 +1,7 @@
 """Published state with its objects renumbered in the order of their names, code point by code point.
 
 Ids follow first appearance, so runs that learned the same comparisons in another order agree by name only. The refit
-that made an artifact declares what its arrays refer to (`AXES`, see `state.artifact_schemas`).
+that made an artifact declares what its arrays refer to (`AXES`, see `state.array_declarations`).
 """
 
 from collections.abc import Mapping
@@ -13,8 +13,9 @@ from stream_engine.data.array_checks import ArraySpec
 from stream_engine.exports import NothingToExport
 from stream_engine.order.partial_order import PartialOrder
 from stream_engine.refits import REFITS, refit_module
+from stream_engine.state.array_declarations import OBJECTS, SUBSET, Axes, Undeclared, declared
 from stream_engine.state.artifact import Artifact
-from stream_engine.state.artifact_schemas import OBJECTS, ONLINE_EMBEDDING, SUBSET, Axes, Undeclared, declared
+from stream_engine.state.artifact_schemas import ONLINE_EMBEDDING
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 

@@ -30,7 +30,7 @@ class ArraySpec(NamedTuple):
 
     Axes of one name have equal lengths. "pairs+1" is one longer than "pairs"; a number stands for itself, None for any
     length; without `axes`, any shape. `below` is a number or the name of an axis. `finite`: no NaN, no infinity. The
-    other fields are for arrays of artifacts, see `state.artifact_schemas`.
+    other fields are for arrays of artifacts, see `state.array_declarations`.
     """
 
     dtypes: tuple[str, ...]

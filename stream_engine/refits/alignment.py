@@ -27,9 +27,9 @@ from stream_engine.exports.alignment import EXPORTED as EXPORTED
 from stream_engine.exports.alignment import best_row
 from stream_engine.exports.alignment import export as export
 from stream_engine.refits import CannotRefit, Progress, next_step, no_progress
+from stream_engine.state.array_declarations import OBJECTS, flags, floats, ids, numbers
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact import figure as figure_of
-from stream_engine.state.artifact_schemas import OBJECTS, flags, floats, ids, numbers
 from stream_engine.state.snapshot import Snapshot
 
 KIND = "alignment"

@@ -21,8 +21,8 @@ from stream_engine.embedding.sparse_fit import REPRODUCIBLE, Sparse
 from stream_engine.evaluation.hash_split import name_hashes
 from stream_engine.evaluation.learned import of_dimensions
 from stream_engine.refits import CannotRefit, Progress, next_step, no_progress
+from stream_engine.state.array_declarations import OBJECTS, flags, floats
 from stream_engine.state.artifact import Artifact, plain_params
-from stream_engine.state.artifact_schemas import OBJECTS, flags, floats
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 KIND = "dimensions"

@@ -1,29 +1,30 @@
-"""What the artifacts of each kind hold: a declaration per array, which ones readers need, and how they fit.
+"""What the artifacts of each kind that is built in hold: their arrays, which ones readers need, and how they fit.
 
-A refit that is not listed here declares `AXES` (and `REQUIRED`) in its own file:
-
-    AXES = {"labels": labels(OBJECTS), "K": floats(SUBSET, SUBSET), "triplets": ids(None, 3), **numbers("k")}
-
-`check_artifact` raises `Corrupt`, without loading the solver that made the artifact.
+A refit that is not listed here declares `AXES` (and `REQUIRED`) in its own file, see `array_declarations`.
 """
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_engine.data.array_checks import ArraySpec, check_array, check_names, check_range, check_rising, pattern_of
+from stream_engine.data.array_checks import ArraySpec, check_names, check_rising
 from stream_engine.data.container import Corrupt
+from stream_engine.state.array_declarations import (
+    MIN_POSITIVE,
+    OBJECTS,
+    SUBSET,
+    Axes,
+    flags,
+    floats,
+    ids,
+    labels,
+    numbers,
+    whole,
+)
 from stream_engine.state.artifact import Artifact, check_figures
 
 RING = 1 << 17  # answers that an online embedding keeps (`embedding.online`)
-REFIT_PACKAGE = "stream_engine.refits"  # loaded by its text: a refit is added there, not here
-# The axis OBJECTS runs over the objects of the snapshot, entry i being object i; SUBSET over the objects in the array
-# `ids`, or all where there is none. So any artifact can be put into another order of objects.
-OBJECTS, SUBSET = "objects", "subset"
-MIN_POSITIVE = 5e-324  # the least number above 0
-Axes = Mapping[str, ArraySpec]
 
 
 class Schema(NamedTuple):
@@ -32,59 +33,6 @@ class Schema(NamedTuple):
     axes: Axes
     required: tuple[str, ...] = ()
     check: Callable[[Artifact], None] = lambda artifact: None
-
-
-class Undeclared(LookupError):
-    """An array that no entry of `AXES` names; the message is the array's name."""
-
-
-def floats(*axes: str | int | None, least: float | None = None, below: float | None = None) -> ArraySpec:
-    """Finite floats."""
-    return ArraySpec(("f",), axes, least, below, True)
-
-
-def whole(*axes: str | int | None, least: float | None = None, below: float | None = None) -> ArraySpec:
-    """Integers."""
-    return ArraySpec(("i",), axes, least, below)
-
-
-def labels(*axes: str | int | None) -> ArraySpec:
-    """Numbers of clusters or classes; -1 stands for none."""
-    return ArraySpec(("i",), axes, -1, 1 << 31, values="labels")
-
-
-def ids(*axes: str | int | None, least: int = -1) -> ArraySpec:
-    """Ids of objects; -1 stands for none."""
-    return ArraySpec(("i",), axes, least, OBJECTS, values="ids")
-
-
-def flags(*axes: str | int | None) -> ArraySpec:
-    """True or false."""
-    return ArraySpec(("b",), axes)
-
-
-def numbers(*names: str) -> dict[str, ArraySpec]:
-    """Entries for arrays of figures of any shape that have nothing to do with objects.
-
-    >>> numbers("k", "gap")["gap"].axes is None
-    True
-    """
-    return dict.fromkeys(names, ArraySpec((), None))
-
-
-def declared(axes: Axes, name: str, params: Mapping[str, object]) -> ArraySpec:
-    """What `axes` says of the array `name` of an artifact made with `params`; the first pattern that fits where no
-    entry has this very name. Raises `Undeclared`.
-
-    >>> axes = {"map_*": ArraySpec(("f",), (None, SUBSET), unless="features")}
-    >>> declared(axes, "map_0", {"features": None}).axes, declared(axes, "map_0", {"features": "file.csv"}).axes
-    ((None, 'subset'), None)
-    """
-    pattern = pattern_of(name, axes)
-    if pattern is None:
-        raise Undeclared(name)
-    shape = axes[pattern]
-    return ArraySpec((), None) if shape.unless and params.get(shape.unless) is not None else shape
 
 
 def _expect(holds: bool, what: str) -> None:
@@ -409,44 +357,3 @@ SCHEMAS = {
     "embedding": EMBEDDING,
     "online_embedding": ONLINE_EMBEDDING,
 }
-
-
-def schema_of(kind: str) -> Schema | None:
-    """What artifacts of a kind hold; None for a kind that nothing here makes, and so nothing here looks into."""
-    if kind in SCHEMAS:
-        return SCHEMAS[kind]
-    makers = import_module(REFIT_PACKAGE).REFITS
-    if kind not in makers:
-        return None
-    module = vars(import_module(makers[kind]))
-    return Schema(module.get("AXES", {}), module.get("REQUIRED", ()))
-
-
-def check_artifact(artifact: Artifact, n_objects: int | None = None) -> None:
-    """Raise `Corrupt` unless the arrays are what their kind says; `n_objects` of the snapshot that it is read beside,
-    which knows all objects that the artifact knows. Arrays that nobody declares are for nobody to read."""
-    schema = schema_of(artifact.kind)
-    if schema is None:
-        return
-    if missing := [name for name in schema.required if name not in artifact.arrays]:
-        raise Corrupt(f"got no {', '.join(missing)}, expected {', '.join(schema.required)}")
-    declared_arrays = {
-        name: _all_objects(declared(schema.axes, name, artifact.params), "ids" in artifact.arrays)
-        for name in artifact.arrays
-        if pattern_of(name, schema.axes) is not None
-    }
-    sizes: dict[str, int] = {}
-    for name, declaration in declared_arrays.items():
-        check_array(name, declaration, artifact.arrays[name], sizes)
-    if n_objects is not None and sizes.setdefault(OBJECTS, n_objects) > n_objects:
-        raise Corrupt(f"speaks of {sizes[OBJECTS]} objects, the snapshot knows {n_objects}")
-    for name, declaration in declared_arrays.items():
-        check_range(name, declaration, artifact.arrays[name], sizes)
-    schema.check(artifact)
-
-
-def _all_objects(spec: ArraySpec, has_ids: bool) -> ArraySpec:
-    """The same, where a subset is all objects."""
-    if has_ids or spec.axes is None:
-        return spec
-    return spec._replace(axes=tuple(OBJECTS if axis == SUBSET else axis for axis in spec.axes))

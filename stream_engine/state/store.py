@@ -28,7 +28,7 @@ from stream_engine.state import artifact as artifacts
 from stream_engine.state import exclusion, sweeping
 from stream_engine.state import snapshot as snapshots
 from stream_engine.state.artifact import Artifact
-from stream_engine.state.artifact_schemas import check_artifact
+from stream_engine.state.artifact_checks import check_artifact
 from stream_engine.state.order_file import SUFFIX, OrderFile
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot

@@ -13,8 +13,8 @@ from stream_engine.data.comparisons import Batch, empty_batch
 from stream_engine.refits import CannotRefit
 from stream_engine.state import artifact as artifacts
 from stream_engine.state import snapshot as snapshots
+from stream_engine.state.array_declarations import OBJECTS, SUBSET, declared
 from stream_engine.state.artifact import Artifact
-from stream_engine.state.artifact_schemas import OBJECTS, SUBSET, declared
 from stream_engine.state.snapshot import Snapshot, frozen
 
 SEED = 7

@@ -9,7 +9,7 @@ from stream_engine.data.answers import Answers
 from stream_engine.embedding.dimensions import FOLDS, REST, corrected_test, dimensions_at_least, folds_of, holm
 from stream_engine.exports.object_places import of_supported
 from stream_engine.refits import embedding
-from stream_engine.state.artifact_schemas import check_artifact
+from stream_engine.state.artifact_checks import check_artifact
 from stream_engine.state.published import Published
 from tests.support.generators import planted_triplets
 from tests.support.kernel_reference import snapshot_of

@@ -21,7 +21,8 @@ from stream_engine.exports.files import NameColumn, encode
 from stream_engine.exports.table_columns import TABLES
 from stream_engine.refits import REFITS
 from stream_engine.state import artifact as artifacts
-from stream_engine.state.artifact_schemas import OBJECTS, SUBSET, schema_of
+from stream_engine.state.array_declarations import OBJECTS, SUBSET
+from stream_engine.state.artifact_checks import schema_of
 from stream_engine.state.published import Published
 from tests.support.crafted_worlds import artifacts_of, state
 from tests.support.export_files import ADDED, read

@@ -21,7 +21,7 @@ from stream_engine.report import maker
 from stream_engine.report.material import material
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
-from stream_engine.state.artifact_schemas import check_artifact
+from stream_engine.state.artifact_checks import check_artifact
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
 from tests.support.feature_worlds import world

@@ -12,7 +12,7 @@ from stream_engine.evaluation.learned import of_dimensions
 from stream_engine.refits import CannotRefit, dimensions
 from stream_engine.report import maker
 from stream_engine.report.material import material
-from stream_engine.state.artifact_schemas import check_artifact
+from stream_engine.state.artifact_checks import check_artifact
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from tests.support.odd_one_out_worlds import odd_one_out, planted, shares

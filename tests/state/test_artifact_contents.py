@@ -11,8 +11,10 @@ from stream_engine.data.array_checks import ArraySpec
 from stream_engine.data.container import Corrupt
 from stream_engine.data.packed_names import pack_names
 from stream_engine.refits import REFITS
+from stream_engine.state.array_declarations import OBJECTS
 from stream_engine.state.artifact import Artifact
-from stream_engine.state.artifact_schemas import OBJECTS, RING, SCHEMAS, check_artifact, schema_of
+from stream_engine.state.artifact_checks import check_artifact, schema_of
+from stream_engine.state.artifact_schemas import RING, SCHEMAS
 
 N = 4  # objects of the snapshot
 WHOLE, TINY = np.int64, np.int32

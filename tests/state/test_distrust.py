@@ -19,7 +19,8 @@ from stream_engine.data.container import Corrupt
 from stream_engine.refits import REFITS
 from stream_engine.state import artifact as artifacts
 from stream_engine.state import snapshot as snapshots
-from stream_engine.state.artifact_schemas import SCHEMAS, check_artifact, schema_of
+from stream_engine.state.artifact_checks import check_artifact, schema_of
+from stream_engine.state.artifact_schemas import SCHEMAS
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
 from tests.support import crafted_worlds as worlds

@@ -17,8 +17,8 @@ from stream_engine.data.array_checks import ArraySpec
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.formats import json_events
 from stream_engine.refits import CannotRefit, Progress, no_progress
+from stream_engine.state.array_declarations import OBJECTS, ids, numbers
 from stream_engine.state.artifact import Artifact
-from stream_engine.state.artifact_schemas import OBJECTS, ids, numbers
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 from tests.support.memory_source import MemorySource
