@@ -8,13 +8,15 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Protocol
 
-# A refit module has  - `Params`: a frozen msgspec.Struct, every field with a default and a meaning in its docstring; -
-# `refit(snapshot, params, seed, previous=None, progress=no_progress) -> Artifact`. `previous` is the last artifact of
-# the same kind (a warm start, never needed); `progress(done, total, **figures)` is called from time to time and changes
-# nothing; - `AXES`: what the arrays of its artifact are about, see `state.array_declarations`; - `export`, `EXPORTED` and
-# `COLUMNS`, if it has an export, see `exports`. A report with `held_out` and `log_loss` has a row in the table of
-# models.  It must cope with an empty snapshot, one object, and contradictions alone. Quick refits come before slow
-# ones.
+# A refit module has
+# - `Params`: a frozen msgspec.Struct, every field with a default and a meaning in its docstring;
+# - `refit(snapshot, params, seed, previous=None, progress=no_progress) -> Artifact`. `previous` is the last artifact of
+#   the same kind (a warm start, never needed); `progress(done, total, **figures)` is called from time to time and
+#   changes nothing;
+# - `AXES`: what the arrays of its artifact are about, see `state.array_declarations`;
+# - `export`, `EXPORTED` and `COLUMNS`, if it has an export, see `exports`.
+# A report with `held_out` and `log_loss` has a row in the table of models. A refit must cope with an empty snapshot,
+# one object, and contradictions alone. Quick refits come before slow ones.
 REFITS = {
     "spectral": "stream_engine.refits.spectral",
     "hierarchy": "stream_engine.refits.hierarchy",
