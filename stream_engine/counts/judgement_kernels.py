@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data.compiled import njit
-from stream_engine.data.hashing import find_slot, mix64
+from stream_engine.data.hashing import mix64
 from stream_engine.data.intrinsics import borrowed, prefetch
+from stream_engine.data.slot_tables import find_slot
 
 # The hash is that of the names: with N a name's hash (`data/hashing.py`), M the finaliser of SplitMix64 and A, B, C, D,
 # W, S odd constants, all modulo 2^64,

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from stream_engine.data.compiled import njit, read_only
-from stream_engine.data.hashing import find_slot, folded_product, hash_bytes
+from stream_engine.data.hashing import folded_product, hash_bytes
 from stream_engine.data.intrinsics import borrowed, first_bytes, prefetch, same_bytes, word_at
 from stream_engine.data.packed_names import Names, pack_names
+from stream_engine.data.slot_tables import find_slot
 
 _SEED = int.from_bytes(os.urandom(8), "little")  # of this process: no input can be constructed whose names collide
 ALL_BITS = 2**64 - 1

@@ -26,6 +26,7 @@ from stream_engine.embedding.held_out import known_lapses
 from stream_engine.embedding.questions import of_answers
 from stream_engine.evaluation.answer_probabilities import probabilities
 from stream_engine.evaluation.hash_split import name_hashes
+from stream_engine.evaluation.response_checks import holm
 from stream_engine.evaluation.responses import Responses
 
 FOLDS = 10
@@ -60,7 +61,7 @@ def dimensions_at_least(
     max_dimensions = min(max_dimensions, max(answers.n_objects - 1, 1))
     folds = np.unique(fold[fold != REST])
     accuracy: list[np.ndarray] = []
-    p = [1.0] * (max_dimensions - 1)
+    p = np.ones(max_dimensions - 1)
     for d in range(1, max_dimensions + 1):
         accuracy.append(np.array([_accuracy(answers, fold == each, d, ridge, options) for each in folds]))
         progress(d, max_dimensions, accuracy=float(accuracy[-1].mean()))
@@ -68,7 +69,7 @@ def dimensions_at_least(
             p[d - 2] = corrected_test(accuracy[-1] - accuracy[-2])
             if holm(p)[d - 2] > level:
                 break
-    p_values = holm(p)[: len(accuracy) - 1]
+    p_values = holm(p)[: len(accuracy) - 1].tolist()
     at_least = next((d for d, each in enumerate(p_values, 1) if each > level), len(accuracy))
     return Dimensions(at_least, [float(each.mean()) for each in accuracy], p_values)
 
@@ -134,16 +135,3 @@ def corrected_test(difference: np.ndarray) -> float:
     if spread == 0.0:
         return 0.0 if difference.mean() > 0 else 1.0
     return float(stdtr(folds - 1, -difference.mean() / np.sqrt(spread)))
-
-
-def holm(p: list[float]) -> list[float]:
-    """Holm's corrected p-values (1979): the i-th smallest of m times m - i + 1, never below a smaller one's, at most 1.
-
-    >>> holm([0.01, 0.5, 0.02])
-    [0.03, 0.5, 0.04]
-    """
-    order, out, smallest = np.argsort(p, kind="stable"), [0.0] * len(p), 0.0
-    for rank, at in enumerate(order):
-        smallest = max(smallest, min(1.0, (len(p) - rank) * p[at]))
-        out[at] = smallest
-    return out

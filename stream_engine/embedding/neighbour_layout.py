@@ -1,4 +1,4 @@
-"""A neighbour layout in the plane (t-SNE; van der Maaten & Hinton 2008), and how well a picture keeps neighbours.
+"""A neighbour layout in the plane (t-SNE; van der Maaten & Hinton 2008).
 
 The gradient is the exact one. Up to a few thousand points it takes a processor less than a tree that approximates it.
 Exaggeration, momentum, gains and the rules for stopping are those of scikit-learn's `TSNE`.
@@ -34,7 +34,7 @@ def neighbour_layout(points: np.ndarray, perplexity: float, start: np.ndarray) -
         A local minimum of the Kullback-Leibler divergence sum p_ij log(p_ij / q_ij), where q_ij is proportional to
         1 / (1 + |y_i - y_j|^2). O(n^2) an iteration, of which there are at most 1,000; 8 n^2 bytes.
     """
-    joint = _joint(_squared_distances(points), np.log(perplexity)).astype(np.float32)
+    joint = _joint(squared_distances(points), np.log(perplexity)).astype(np.float32)
     positions = np.array(start, float)
     rate = max(len(points) / EXAGGERATION / 4.0, 50.0)
     for exaggeration, momentum, max_iterations in PHASES:
@@ -42,25 +42,8 @@ def neighbour_layout(points: np.ndarray, perplexity: float, start: np.ndarray) -
     return positions
 
 
-def trustworthiness(points: np.ndarray, positions: np.ndarray, neighbours: int) -> float:
-    """How far neighbours in a picture are neighbours (Venna & Kaski 2001): 1 where all are. O(n^2 log n).
-
-    >>> points = np.array([[0.0], [1.0], [2.5], [4.5]])
-    >>> trustworthiness(points, points, 1), round(trustworthiness(points, points[[0, 2, 1, 3]], 1), 3)
-    (1.0, 0.375)
-    """
-    n = len(points)
-    distances, shown_distances = _squared_distances(points), _squared_distances(positions)
-    np.fill_diagonal(distances, np.inf)
-    np.fill_diagonal(shown_distances, np.inf)
-    rank = np.empty((n, n), np.int32)
-    np.put_along_axis(rank, np.argsort(distances, axis=1), np.arange(1, n + 1, dtype=np.int32)[None], axis=1)
-    nearest = np.argsort(shown_distances, axis=1)[:, :neighbours]
-    beyond = np.maximum(np.take_along_axis(rank, nearest, axis=1) - neighbours, 0).sum()
-    return 1.0 - float(beyond) * 2.0 / (n * neighbours * (2.0 * n - 3.0 * neighbours - 1.0))
-
-
-def _squared_distances(points: np.ndarray) -> np.ndarray:
+def squared_distances(points: np.ndarray) -> np.ndarray:
+    """(n, n) squared distances of (n, d) points."""
     out = np.zeros((len(points), len(points)))
     for axis in np.asarray(points, float).T:
         out += (axis[:, None] - axis) ** 2
@@ -132,7 +115,7 @@ def slopes(positions: np.ndarray, joint: np.ndarray, exaggeration: float = 1.0) 
 
 def divergence(positions: np.ndarray, joint: np.ndarray) -> float:
     """What is minimised, without the sum of p_ij log(p_ij), which is the same for all positions."""
-    distances = _squared_distances(positions)
+    distances = squared_distances(positions)
     whole = (1.0 / (1.0 + distances)).sum() - len(positions)
     return float(np.vdot(joint, np.log1p(distances)) + np.log(whole))
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.embedding.fit import fit
-from stream_engine.embedding.neighbour_layout import neighbour_layout, trustworthiness
+from stream_engine.embedding.neighbour_layout import neighbour_layout, squared_distances
 from stream_engine.embedding.principal_axes import on_principal_axes
 from stream_engine.embedding.questions import Questions, asked_about
 from stream_engine.evaluation.connection import joined
@@ -67,12 +67,13 @@ def _connected_picture(points: np.ndarray, questions: Questions, ridge: float) -
     plane = fit(questions, 2, ridge, kernel="t-ste", start=points[:, :2]).points
     if not FEWEST <= int(has_answers.sum()) <= MOST:
         return Picture(plane, FIT, None)
-    fit_trust = _trustworthiness(points[has_answers], plane[has_answers])
+    n_neighbours = min(NEIGHBOURS, (int(has_answers.sum()) - 1) // 2)
+    fit_trust = trustworthiness(points[has_answers], plane[has_answers], n_neighbours)
     if fit_trust >= FAITHFUL:
         return Picture(plane, FIT, fit_trust)
     layout = np.zeros(plane.shape)
     layout[has_answers] = _layout(points[has_answers])
-    layout_trust = _trustworthiness(points[has_answers], layout[has_answers])
+    layout_trust = trustworthiness(points[has_answers], layout[has_answers], n_neighbours)
     if layout_trust <= fit_trust:
         return Picture(plane, FIT, fit_trust)
     return Picture(on_principal_axes(layout, questions), LAYOUT, layout_trust)
@@ -88,8 +89,22 @@ def margins(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return far - near
 
 
-def _trustworthiness(points: np.ndarray, shown: np.ndarray) -> float:
-    return trustworthiness(points, shown, min(NEIGHBOURS, (len(points) - 1) // 2))
+def trustworthiness(points: np.ndarray, positions: np.ndarray, neighbours: int) -> float:
+    """How far neighbours in a picture are neighbours (Venna & Kaski 2001): 1 where all are. O(n^2 log n).
+
+    >>> points = np.array([[0.0], [1.0], [2.5], [4.5]])
+    >>> trustworthiness(points, points, 1), round(trustworthiness(points, points[[0, 2, 1, 3]], 1), 3)
+    (1.0, 0.375)
+    """
+    n = len(points)
+    distances, shown_distances = squared_distances(points), squared_distances(positions)
+    np.fill_diagonal(distances, np.inf)
+    np.fill_diagonal(shown_distances, np.inf)
+    rank = np.empty((n, n), np.int32)
+    np.put_along_axis(rank, np.argsort(distances, axis=1), np.arange(1, n + 1, dtype=np.int32)[None], axis=1)
+    nearest = np.argsort(shown_distances, axis=1)[:, :neighbours]
+    beyond = np.maximum(np.take_along_axis(rank, nearest, axis=1) - neighbours, 0).sum()
+    return 1.0 - float(beyond) * 2.0 / (n * neighbours * (2.0 * n - 3.0 * neighbours - 1.0))
 
 
 def _layout(points: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ PREDICTORS = {
     "embedding": "stream_engine.evaluation.learned:embedding",
     "kernel_learning": "stream_engine.evaluation.learned:kernel_learning",
     "partial_order_embedding": "stream_engine.evaluation.learned:partial_order_embedding",
-    "repeats": "stream_engine.evaluation.similarities:repeats",
+    "repeats": "stream_engine.evaluation.repetitions:repeats",
 }
 # Made with the snapshot, so that alarms do not depend on when a thread has made the others.
 WITH_SNAPSHOT = ("adds3", "adds4", "repeats")

@@ -15,8 +15,9 @@ from stream_engine.data.symmetric_matrices import DENSE_LIMIT
 from stream_engine.evaluation import Predictor, counts_without, cross_fit
 from stream_engine.evaluation.held_out import Figures, HeldOut
 from stream_engine.evaluation.platt import Calibration, calibrated, platt
+from stream_engine.evaluation.repetitions import repeats
 from stream_engine.evaluation.responses import HELD, asked_fairly, draws_again, of_comparisons, responses_of
-from stream_engine.evaluation.similarities import by_similarity, dense_adds, repeats, restricted
+from stream_engine.evaluation.similarities import by_similarity, dense_adds, restricted
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 

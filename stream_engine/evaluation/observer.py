@@ -14,8 +14,9 @@ from stream_engine.data.compiled import read_only
 from stream_engine.evaluation import Predictor
 from stream_engine.evaluation.drift import SIGNALS, Worsening
 from stream_engine.evaluation.platt import Calibration
+from stream_engine.evaluation.repetitions import repeats
 from stream_engine.evaluation.running_scores import KINDS, Scores, table
-from stream_engine.evaluation.similarities import adds4, by_similarity, dense_adds, repeats, restricted, tally
+from stream_engine.evaluation.similarities import adds4, by_similarity, dense_adds, restricted, tally
 from stream_engine.evaluation.stream_sample import numbers_drawn
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot

@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data.compiled import njit
-from stream_engine.data.hashing import fits, mix64, table_size
+from stream_engine.data.hashing import mix64
 from stream_engine.data.intrinsics import borrowed, prefetch
+from stream_engine.data.slot_tables import fits, table_size
 from stream_engine.order.hash_tables import edge_entry, find_edge, find_pair, pair_key, rehash_edges, rehash_pairs
 
 # Order-maintenance list (Bender, Cole, Demaine, Farach-Colton & Zito 2002, "Two simplified algorithms for maintaining

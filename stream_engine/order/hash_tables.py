@@ -9,7 +9,8 @@ Ids below 2^31 make 62-bit keys. Node 0 is the sentinel of the sequence and neve
 import numpy as np
 
 from stream_engine.data.compiled import njit
-from stream_engine.data.hashing import find_slot, mix64
+from stream_engine.data.hashing import mix64
+from stream_engine.data.slot_tables import find_slot
 
 ID_BITS = 31
 ID_MASK = (1 << ID_BITS) - 1

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data.compiled import njit, read_only
-from stream_engine.data.hashing import fits, table_size
+from stream_engine.data.slot_tables import fits, table_size
 from stream_engine.order.hash_tables import ID_BITS, ID_MASK, find_pair, key_columns, pair_key
 
 MAX_IDS_PER_PAIR = 4  # ids for each pair, above which pairs are not sorted by counting

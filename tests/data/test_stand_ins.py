@@ -77,10 +77,10 @@ def enclosing():
 def test_definition_and_the_functions_for_kernels_load_no_numba():
     code = (
         "import sys, numpy as np\n"
-        "from stream_engine.data import hashing, intrinsics\n"
+        "from stream_engine.data import hashing, intrinsics, slot_tables\n"
         "import stream_engine.order.partial_order, stream_engine.counts.adds_similarity\n"
         "assert hashing.mix64(np.array([1], np.uint64))[0] == 0x5692161D100B05E5\n"
-        "assert hashing.fits(1, [0] * 8)\n"
+        "assert slot_tables.fits(1, [0] * 8)\n"
         "assert intrinsics.word_at.__doc__ and intrinsics.word_at.__name__ == 'word_at'\n"
         "assert not {'numba', 'llvmlite'} & set(sys.modules)\n"
         "assert intrinsics.word_at(np.arange(9, dtype=np.uint8), 1) == 0x0807060504030201 and 'numba' in sys.modules\n"

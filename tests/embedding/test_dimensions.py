@@ -6,7 +6,8 @@ from scipy import stats
 
 from stream_engine import exports
 from stream_engine.data.answers import Answers
-from stream_engine.embedding.dimensions import FOLDS, REST, corrected_test, dimensions_at_least, folds_of, holm
+from stream_engine.embedding.dimensions import FOLDS, REST, corrected_test, dimensions_at_least, folds_of
+from stream_engine.evaluation.response_checks import holm
 from stream_engine.exports.object_places import of_supported
 from stream_engine.refits import embedding
 from stream_engine.state.artifact_checks import check_artifact
@@ -59,7 +60,7 @@ def test_holm_rejects_what_the_steps_reject():
             if p[at] > 0.05 / (6 - rank):
                 break
             rejected[at] = True
-        assert ((np.array(holm(p.tolist())) <= 0.05) == rejected).all()
+        assert ((holm(p) <= 0.05) == rejected).all()
 
 
 def test_groups_are_not_torn_and_the_rest_is_never_held_out():

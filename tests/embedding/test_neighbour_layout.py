@@ -9,7 +9,7 @@ from stream_engine.embedding.neighbour_layout import divergence, slopes
 
 
 def joint_of(points, perplexity):
-    return neighbour_layout._joint(neighbour_layout._squared_distances(points), np.log(perplexity))
+    return neighbour_layout._joint(neighbour_layout.squared_distances(points), np.log(perplexity))
 
 
 def test_every_point_has_as_many_neighbours_as_the_perplexity_says():

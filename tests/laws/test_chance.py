@@ -54,7 +54,6 @@ STATISTICS = {  # file:function -> in which tables below it is, or what else it 
     "embedding/choice.py:interval": "INTERVALS",
     "embedding/participant_folds.py:mean_gain": "NULLS INTERVALS",
     "embedding/dimensions.py:corrected_test": "NULLS",
-    "embedding/dimensions.py:holm": "NULLS",
     "embedding/ellipses.py:radius": "quantiles",
     "embedding/participant_groups.py:_test_split": "NULLS",
     "embedding/score_test.py:p_value": BY_ANOTHER,
@@ -184,8 +183,7 @@ def of_chance(rng):
 LEVELS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
 EVEN = {"of trials": of_trials, "of folds": of_folds, "of gains": of_gains}
 NULLS = EVEN | {
-    "of holm": lambda rng: min(dimensions.holm(rng.random(5).tolist())),
-    "of holm, of participants": lambda rng: response_checks.holm(rng.random(5)).min(),
+    "of holm": lambda rng: response_checks.holm(rng.random(5)).min(),
     "of groups": of_groups,
     "of positions": of_studies,
     "of runs": of_runs,
