@@ -4,5 +4,6 @@ P(near) = lapse_w / 2 + (1 - lapse_w) sigma(phi(|x_k - x_l|^2) - phi(|x_i - x_j|
 worker w. phi is the identity (STE) or alpha_log, the heavy-tailed kernel (t-STE; van der Maaten & Weinberger 2012, sec.
 3 and 4). What is minimised is the negative log likelihood of all answers + ridge |X|^2 + a prior on the lapses.
 `questions` counts equal answers once, `gradient` is compiled, `starts` says where to begin, `fit` descends, `choice`
-chooses d and the ridge by what was held out. See docs/design/embedding.md.
+selects d and the ridge on a validation set, `differences` says who sees the objects differently, and `online` follows a
+stream. See docs/design/embedding.md.
 """

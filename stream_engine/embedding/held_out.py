@@ -1,4 +1,4 @@
-"""Answers held out from a fit, and how likely an embedding thinks them."""
+"""Lapse rates with which a fit predicts held-out answers, and the log loss of these."""
 
 import numpy as np
 

@@ -1,10 +1,10 @@
-"""What lapses are like before anybody answers: of most people small, of those who guess near 1.
+"""The prior of lapse rates: those of most participants are small, those of participants who guess near 1.
 
     prior(lapse_w) = (1 - g) K(lapse_w) + g K(1 - lapse_w),   K(x) = x^a (1 - x)^b,   a, b = PRIOR,   prior(g) = K(g)
 
-g is the share of the workers who guess, estimated with the rest (empirical Bayes; densities over the logits). One
-population alone would draw a guesser of 25 answers halfway back to those who know. Answers that name nobody are many
-people's: their one lapse has the prior K.
+g is the share of the participants who guess, estimated with the other parameters (empirical Bayes; densities over the
+logits). A single population would pull a guessing participant with 25 answers halfway towards the others. Answers
+without a participant come from many people: their one lapse rate has the prior K.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Responses about three objects as the softmax of dot products takes them, from triplet counts alone.
+"""Odd-one-out responses, and triplets, recovered from triplet counts.
 
 An odd-one-out response "c of {a, b, c}" is counted as two triplets: a is nearer to b than to c, and b to a. So of how
 often each of the two was counted, the smaller number is that of the responses, and what is left were triplets. Triplets

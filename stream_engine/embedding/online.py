@@ -1,4 +1,4 @@
-"""An embedding that follows a stream: it goes on from the last fit, or from nothing, and learns every answer once.
+"""An embedding that is updated by every answer of a stream, starting from the last fit or from nothing.
 
 Each answer is one step (`online_step`); while answers are few, earlier ones are replayed from a ring of the last
 `RING`. From nothing, points begin small, by a hash of the seed and the object, in t-STE (whose slopes do not grow with

@@ -1,4 +1,4 @@
-"""The embedding that learns between fits: `OnlineEmbedding` behind the predictors, fed each batch after it was tested.
+"""The online embedding as a predictor of a run, updated by each batch after that batch was predicted.
 
 An observer: a crash may lose what it learned since the last snapshot, never a count. It takes over each fit that is
 published (the artifact `embedding`), and at a snapshot becomes an artifact, from which the next run goes on.

@@ -1,4 +1,4 @@
-"""The compiled pass of an embedding that follows a stream: one step an answer, in order, and replays of earlier ones.
+"""The compiled update of the online embedding: one gradient step an answer, in order, and replays of earlier ones.
 
 An answer pulls the objects that it names down the slope g of its own - log p (`gradient`), and an answer's share of the
 ridge draws each to 0. With m answers about the object so far,
@@ -10,9 +10,9 @@ of a matrix). The ridge is a proximal step (Parikh & Boyd 2014, sec. 4.2): no ri
 also while h is small. The places that are used are the running mean of those stepped to (Polyak & Juditsky 1992), since
 steps as long as these scatter; it goes over the longer, the more answers are replayed for each one that comes.
 
-A lapse is the share of a worker's answers that were a coin's: each answer adds the probability (lapse / 2) / p that it
-was one (the E step; Cappe & Moulines 2009, sec. 2.2, an online EM), fading after `MEMORY` answers. A new worker begins
-at the lapse of all, worth `PRIOR_ANSWERS` answers.
+A lapse rate is the share of a worker's answers that are guesses: each answer adds the probability (lapse / 2) / p that
+it is one (the E step; Cappe & Moulines 2009, sec. 2.2, an online EM), fading after `MEMORY` answers. A new worker
+begins at the lapse of all, worth `PRIOR_ANSWERS` answers.
 
 Participants with weights on the axes (`individual`) see w u, w v instead of u, v. After each new answer, their log
 weights follow its slope g_k, a number an axis,
@@ -135,7 +135,7 @@ def _lapse(lapse_counts, w):
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
 def _count(lapse_counts, w, p_lapse):
-    """One more answer of a worker, a coin's with this probability."""
+    """One more answer of a worker, a guess with this probability."""
     lapse_counts[w, 0] += p_lapse
     lapse_counts[w, 1] += 1.0
     if lapse_counts[w, 1] > MEMORY:

@@ -1,4 +1,4 @@
-"""Maps of single participants: which setting each one's has, and how it is stacked with the group's model.
+"""Selection of the setting of each participant's own map, and of its weight beside the group's model.
 
 A participant's answers of one fold are predicted by a map of those of the other folds (`own_maps`), averaged over draws
 where answers are few, or else with the ridge and the number of dimensions that predict their held-out answers well. The

@@ -1,4 +1,4 @@
-"""Answers as what an embedding is fitted to: every question once for each worker, with how often each side was nearer.
+"""Questions, the form in which answers are fitted: each once a worker, with how often either pair was nearer.
 
 A question is (i, j, k, l): is d(i, j) < d(k, l)? A triplet's anchor stands at i and k. Each is turned so that equal
 questions are equal rows, and rows are sorted, so that neighbours in memory share objects: O(m log m) once, and an

@@ -1,5 +1,4 @@
-"""The number of dimensions and the shrinkage with which weights of participants predict held-out answers best, and a
-test whether they predict better than the group's map.
+"""Selection of the dimensions and the shrinkage of participants' weights, and a test of their gain over one map.
 
 Weights need dimensions of their own: an axis that only a few use is noise in the map of all. Two groups who see things
 differently look like one that sees and one that guesses: one map with lapse rates of their own can fit the larger group

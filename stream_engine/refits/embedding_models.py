@@ -1,5 +1,4 @@
-"""Models of the refit `embedding` with a given setting: what participants have beside the group's map, calibrated
-probabilities, and draws where answers are few."""
+"""Models that the refit `embedding` fits with a given setting, to all answers or to those outside a fold."""
 
 from typing import Any, NamedTuple
 

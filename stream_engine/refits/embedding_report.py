@@ -1,4 +1,4 @@
-"""The report of the refit `embedding`: the figures of its model, who differs, and why there are no regions."""
+"""The report of the refit `embedding`, and the arrays of participants that belong to it."""
 
 from typing import Any, NamedTuple
 
