@@ -12,8 +12,8 @@ EXAGGERATION = 12.0
 PATIENCE = 300  # iterations without progress, after which it ends
 PHASES = ((EXAGGERATION, 0.5, 250), (1.0, 0.8, 750))  # exaggeration, momentum, most iterations
 CHECK_EVERY = 50
-LEAST_SLOPE = 1e-7
-ENTROPY_WITHIN, BISECTIONS = 1e-5, 100
+MIN_SLOPE = 1e-7
+ENTROPY_TOLERANCE, BISECTIONS = 1e-5, 100
 
 
 def neighbour_layout(points: np.ndarray, perplexity: float, start: np.ndarray) -> np.ndarray:
@@ -73,7 +73,7 @@ def _joint(distances, entropy):
             entropy_now = np.log(total) + precision * weighted / total
             for j in range(n):
                 one_way[i, j] /= total
-            if abs(entropy_now - entropy) <= ENTROPY_WITHIN:
+            if abs(entropy_now - entropy) <= ENTROPY_TOLERANCE:
                 break
             if entropy_now > entropy:
                 low = precision
@@ -135,6 +135,6 @@ def _descend(
             value = divergence(positions, joint)
             if value < best:
                 best, best_at = value, iteration
-            if iteration - best_at > PATIENCE or np.linalg.norm(gains * slope) <= LEAST_SLOPE:
+            if iteration - best_at > PATIENCE or np.linalg.norm(gains * slope) <= MIN_SLOPE:
                 break
     return positions

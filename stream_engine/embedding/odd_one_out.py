@@ -78,6 +78,6 @@ def responses_of(columns: Columns, hashes: np.ndarray) -> Responses:
         ):
             nonzero = np.flatnonzero(count)
             parts.append((sorted_[nonzero][:, [a, b, out]], np.full(len(nonzero), kind), count[nonzero], nonzero))
-    rows, three, times, number = (np.concatenate(each) for each in zip(*parts))
-    order = np.argsort(number, kind="stable")
-    return Responses(rows[order], three[order], times[order], (draws / 2.0**64)[number[order]], n)
+    rows, three, times, trio = (np.concatenate(each) for each in zip(*parts))
+    order = np.argsort(trio, kind="stable")
+    return Responses(rows[order], three[order], times[order], (draws / 2.0**64)[trio[order]], n)

@@ -21,17 +21,17 @@ from stream_engine.data.hashing import splitmix64
 from stream_engine.embedding.fit import alpha_of
 from stream_engine.embedding.online_step import (
     EARLIER,
-    FIRST,
     FLOOR,
     KNOWN,
-    LARGEST,
-    LEAST_LAPSE,
-    LEAST_WEIGHT,
+    LEARNED,
+    MAX_COORDINATE,
+    MAX_LAPSE,
+    MAX_WEIGHT,
     MEMORY,
-    MOST_LAPSE,
-    MOST_WEIGHT,
+    MIN_LAPSE,
+    MIN_WEIGHT,
+    N_FIRST,
     PRIOR_ANSWERS,
-    SEEN,
     follow,
     information,
 )
@@ -71,7 +71,7 @@ class OnlineEmbedding:
         ridge_and_noise = (0.0, NOISE) if ridge is None else (ridge, 0.0)
         self.setting = np.array([alpha_of(kernel, d), *ridge_and_noise])
         self.points, self.squares, self.answers = np.empty((0, d)), np.empty(0), np.empty(0)
-        self.mean, self.first = np.empty((0, d)), np.empty((0, FIRST), np.int64)
+        self.mean, self.first = np.empty((0, d)), np.empty((0, N_FIRST), np.int64)
         self.lapse_counts = np.array([[FIRST_LAPSE[0] * FIRST_LAPSE[1], FIRST_LAPSE[1]]])
         self.weights, self.information = np.ones((1, d)), np.zeros((1, d))
         self.weighting = np.array([0.0, 1.0])  # shrinkage, scale with weights
@@ -81,7 +81,7 @@ class OnlineEmbedding:
     @property
     def n_learned(self) -> int:
         """How many answers it learned."""
-        return int(self.numbers[SEEN])
+        return int(self.numbers[LEARNED])
 
     @property
     def lapse(self) -> np.ndarray:
@@ -89,7 +89,7 @@ class OnlineEmbedding:
         has_counts = self.lapse_counts[:, 1] > 0
         share = np.full(len(self.lapse_counts), self.lapse_counts[0, 0] / self.lapse_counts[0, 1])
         share[has_counts] = self.lapse_counts[has_counts, 0] / self.lapse_counts[has_counts, 1]
-        return np.clip(share, LEAST_LAPSE, MOST_LAPSE)
+        return np.clip(share, MIN_LAPSE, MAX_LAPSE)
 
     def grow(self, n: int) -> None:
         """Make room for objects up to n - 1. O(n d) where there are new ones."""
@@ -102,7 +102,7 @@ class OnlineEmbedding:
         self.points, self.mean = np.concatenate([self.points, new]), np.concatenate([self.mean, new])
         self.squares = np.concatenate([self.squares, np.full(n_new, FLOOR)])
         self.answers = np.concatenate([self.answers, np.zeros(n_new)])
-        self.first = np.concatenate([self.first, np.full((n_new, FIRST), -1)])
+        self.first = np.concatenate([self.first, np.full((n_new, N_FIRST), -1)])
 
     def learn(self, rows: np.ndarray, worker: np.ndarray | None = None) -> None:
         """Answers d(i, j) < d(k, l): (m, 4) int32, a triplet's anchor at i and k, else four objects; `worker` (m,)
@@ -207,13 +207,13 @@ class OnlineEmbedding:
         self.grow(k)
         n_known, d = len(self.points), fit.points.shape[1]
         points = _first_points(0, n_known, d, self.seed)
-        points[:k][fit.asked] = np.clip(fit.points[fit.asked], -LARGEST, LARGEST)
+        points[:k][fit.asked] = np.clip(fit.points[fit.asked], -MAX_COORDINATE, MAX_COORDINATE)
         self.points, self.mean, self.scale = points, points.copy(), fit.scale
         self.setting = np.array([fit.alpha, fit.ridge, 0.0])
         self.answers = self._answers_before(rows, fit, since)
         self.lapse_counts = self._lapse_counts_of(fit)
         self._take_weights(fit)
-        self.numbers[[SEEN, KNOWN]] = since, max(k, int(self.numbers[KNOWN]))
+        self.numbers[[LEARNED, KNOWN]] = since, max(k, int(self.numbers[KNOWN]))
         self.numbers[EARLIER] = max(int(fit.answers) - since, 0)
         before = np.arange(max(0, self.n_learned - (room - count)), since) % room
         self._inform(self.ring[before], self.ring_worker[before])
@@ -232,11 +232,11 @@ class OnlineEmbedding:
 
     def _lapse_counts_of(self, fit: PublishedFit) -> np.ndarray:
         """Lapses as the fit found them; a worker that it does not name begins like somebody unknown."""
-        rate = np.clip(np.nan_to_num(fit.lapse, nan=FIRST_LAPSE[0]), LEAST_LAPSE, MOST_LAPSE)
+        rate = np.clip(np.nan_to_num(fit.lapse, nan=FIRST_LAPSE[0]), MIN_LAPSE, MAX_LAPSE)
         counts = np.zeros((max(len(self.lapse_counts), 1 + max(fit.worker_lapse, default=0)), 2))
         counts[0] = rate * MEMORY, MEMORY
         for participant, own in fit.worker_lapse.items():
-            counts[participant] = np.clip(own, LEAST_LAPSE, MOST_LAPSE) * 5 * PRIOR_ANSWERS, 5 * PRIOR_ANSWERS
+            counts[participant] = np.clip(own, MIN_LAPSE, MAX_LAPSE) * 5 * PRIOR_ANSWERS, 5 * PRIOR_ANSWERS
         return counts
 
     def _take_weights(self, fit: PublishedFit) -> None:
@@ -246,7 +246,7 @@ class OnlineEmbedding:
         self.weighting = np.array([fit.shrinkage, fit.weighted_scale], float)
         self._group_weights()
         for participant, own in fit.weights.items() if fit.shrinkage else ():
-            self.weights[participant] = np.clip(own, LEAST_WEIGHT, MOST_WEIGHT)
+            self.weights[participant] = np.clip(own, MIN_WEIGHT, MAX_WEIGHT)
 
     def state(self) -> dict[str, np.ndarray]:
         """A copy of everything, for `resume`."""
@@ -280,10 +280,12 @@ class OnlineEmbedding:
             np.empty(0),
             np.empty(0),
         )
-        self.first = np.empty((0, FIRST), np.int64)
+        self.first = np.empty((0, N_FIRST), np.int64)
         self.grow(n)
         self.first[:n] = arrays["first"]
-        self.mean[:n], self.points[:n] = (np.clip(arrays[name], -LARGEST, LARGEST) for name in ("X", "at"))
+        self.mean[:n], self.points[:n] = (
+            np.clip(arrays[name], -MAX_COORDINATE, MAX_COORDINATE) for name in ("X", "at")
+        )
         self.squares[:n], self.answers[:n] = np.maximum(arrays["squares"], FLOOR), arrays["answers"]
         self.lapse_counts, self.numbers, self.replay_debt = (
             np.array(arrays[name]) for name in ("coins", "numbers", "owed")

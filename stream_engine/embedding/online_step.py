@@ -31,18 +31,19 @@ import numpy as np
 from stream_engine.data.compiled import njit
 from stream_engine.data.hashing import GOLDEN_GAMMA, mix64
 
-SEEN, DRAWN, EARLIER, KNOWN = range(4)  # of `numbers`
+LEARNED, DRAWN, EARLIER, KNOWN = range(4)  # of `numbers`
 FLOOR = 0.5  # of h: the first steps are about as long as their slopes
-FRESH, AGAIN = 2.0, 1.0  # the rates of an answer that comes, and of one that is replayed
+NEW_RATE, REPLAY_RATE = 2.0, 1.0  # the rates of an answer that comes, and of one that is replayed
 MAX_REPLAYS, BUDGET = 100.0, 1e6  # replays for each answer that comes: so many, later budget / answers
 PRIOR_ANSWERS, MEMORY = 20.0, 1000.0
-LEAST_LAPSE, MOST_LAPSE = 1e-4, 0.99
-WINDOW, LONGER = 0.5, 0.12  # steps of an object that `mean` goes over, in units of its answers; more for each replay
-LARGEST = 1e4  # coordinates stay within
-STEEPEST = 500.0  # |Delta| beyond which the likelihood no longer changes
-FIRST = 16  # answers about a new object by which it is put elsewhere, at half of them and at all
-PLACES = 32  # that are tried
-LEAST_WEIGHT, MOST_WEIGHT = 1e-3, 1e3
+MIN_LAPSE, MAX_LAPSE = 1e-4, 0.99
+# Steps of an object that `mean` goes over, in units of its answers; more for each replay.
+WINDOW, WINDOW_PER_REPLAY = 0.5, 0.12
+MAX_COORDINATE = 1e4  # coordinates stay within
+MAX_DELTA = 500.0  # |Delta| beyond which the likelihood no longer changes
+N_FIRST = 16  # answers about a new object by which it is put elsewhere, at half of them and at all
+N_PLACES = 32  # that are tried
+MIN_WEIGHT, MAX_WEIGHT = 1e-3, 1e3
 _GAMMA = np.uint64(GOLDEN_GAMMA)
 
 
@@ -62,7 +63,7 @@ def _slopes(points, weights, w, i, j, k, l, alpha, lapse, slope, size):
     if alpha > 0.0:
         delta = 0.5 * (alpha + 1.0) * np.log((alpha + far) / (alpha + near))
         a, b = 0.5 * (alpha + 1.0) / (alpha + near), 0.5 * (alpha + 1.0) / (alpha + far)
-    share = 1.0 / (1.0 + np.exp(-min(max(delta, -STEEPEST), STEEPEST)))
+    share = 1.0 / (1.0 + np.exp(-min(max(delta, -MAX_DELTA), MAX_DELTA)))
     p = max(0.5 * lapse + (1.0 - lapse) * share, 1e-12)
     push = 2.0 * (1.0 - lapse) * share * (1.0 - share) / p
     a, b = a * push, b * push
@@ -94,7 +95,7 @@ def _weigh(weights, sums, w, slope, p):
     _inform(sums, w, slope, p)
     for c in range(weights.shape[1]):
         weight = weights[w, c] * np.exp(-min(max(slope[4, c] / sums[w, c], -1.0), 1.0))
-        weights[w, c] = min(max(weight, LEAST_WEIGHT), MOST_WEIGHT)
+        weights[w, c] = min(max(weight, MIN_WEIGHT), MAX_WEIGHT)
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
@@ -106,7 +107,7 @@ def _move(points, mean, squares, answers, row, slope, at, size, ridge, window, r
     step, share = rate / h, 1.0 / (1.0 + window * answers[row])
     shrinkage = 1.0 / (1.0 + 2.0 * step * ridge / max(answers[row], 1.0))
     for c in range(points.shape[1]):
-        points[row, c] = min(max(shrinkage * (points[row, c] - step * slope[at, c]), -LARGEST), LARGEST)
+        points[row, c] = min(max(shrinkage * (points[row, c] - step * slope[at, c]), -MAX_COORDINATE), MAX_COORDINATE)
         mean[row, c] += share * (points[row, c] - mean[row, c])
 
 
@@ -130,7 +131,7 @@ def _lapse(lapse_counts, w):
     if lapse_counts[w, 1] == 0.0:
         lapse_counts[w, 1] = PRIOR_ANSWERS
         lapse_counts[w, 0] = PRIOR_ANSWERS * lapse_counts[0, 0] / lapse_counts[0, 1]
-    return min(max(lapse_counts[w, 0] / lapse_counts[w, 1], LEAST_LAPSE), MOST_LAPSE)
+    return min(max(lapse_counts[w, 0] / lapse_counts[w, 1], MIN_LAPSE), MAX_LAPSE)
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
@@ -180,19 +181,19 @@ def _loss_at(mean, first, ring, x, y, count, n_learned, alpha):
         delta = far - near
         if alpha > 0.0:
             delta = 0.5 * (alpha + 1.0) * np.log((alpha + far) / (alpha + near))
-        total -= np.log(0.05 + 0.9 / (1.0 + np.exp(-min(max(delta, -STEEPEST), STEEPEST))))
+        total -= np.log(0.05 + 0.9 / (1.0 + np.exp(-min(max(delta, -MAX_DELTA), MAX_DELTA))))
     return total
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
 def _replace(points, mean, squares, answers, first, ring, x, n_learned, n_known, alpha):
-    """Put a new object at the one of PLACES others' places that makes its first answers likeliest, if that is better
+    """Put a new object at the one of N_PLACES others' places that makes its first answers likeliest, if that is better
     than where it is: the way there may be uphill."""
     count = int(answers[x])
     best, smallest = x, _loss_at(mean, first, ring, x, x, count, n_learned, alpha)
-    for t in range(PLACES):
-        y = np.int64(mix64(np.uint64(n_learned * PLACES + t + 1) * _GAMMA) % np.uint64(n_known))
-        if answers[y] <= FIRST:
+    for t in range(N_PLACES):
+        y = np.int64(mix64(np.uint64(n_learned * N_PLACES + t + 1) * _GAMMA) % np.uint64(n_known))
+        if answers[y] <= N_FIRST:
             continue
         loss = _loss_at(mean, first, ring, x, y, count, n_learned, alpha)
         if loss < smallest:
@@ -208,14 +209,14 @@ def _replace_late(points, mean, squares, answers, first, ring, row, numbers, alp
     """Note the number of this answer for the objects of a row that have few; put those elsewhere that came late."""
     for side in range(4):
         x = row[side]
-        if answers[x] > FIRST or (side == 2 and row[2] == row[0]):
+        if answers[x] > N_FIRST or (side == 2 and row[2] == row[0]):
             continue
         count = int(answers[x])
-        first[x, count - 1] = numbers[SEEN] - 1
+        first[x, count - 1] = numbers[LEARNED] - 1
         # fewer answers than a quarter of the others'
-        late = 4 * count * numbers[KNOWN] < 3 * (numbers[SEEN] + numbers[EARLIER])
-        if late and (count == FIRST or 2 * count == FIRST):
-            _replace(points, mean, squares, answers, first, ring, x, numbers[SEEN], numbers[KNOWN], alpha)
+        late = 4 * count * numbers[KNOWN] < 3 * (numbers[LEARNED] + numbers[EARLIER])
+        if late and (count == N_FIRST or 2 * count == N_FIRST):
+            _replace(points, mean, squares, answers, first, ring, x, numbers[LEARNED], numbers[KNOWN], alpha)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -238,14 +239,14 @@ def follow(
 ):
     """Learn (m, 4) int32 answers of `worker` (m,), rows of `lapse_counts`, in order, changing all else in place.
 
-    points (n, d) and their `mean`, squares (n,), answers (n,): sums of h and how many answers; first (n, FIRST):
+    points (n, d) and their `mean`, squares (n,), answers (n,): sums of h and how many answers; first (n, N_FIRST):
     numbers of an object's first answers; lapse_counts (w, 2): lapses and answers of all (row 0) and of each worker;
     weights (w, d) and sums (w, d) of their h, (1, d) of ones where nobody has any; ring (R, 4), ring_worker (R,): the
-    last answers; numbers: SEEN answers, DRAWN replays, EARLIER answers that a fit knew and that never came here,
+    last answers; numbers: LEARNED answers, DRAWN replays, EARLIER answers that a fit knew and that never came here,
     objects KNOWN; debt (1,): replays that are due; setting: alpha, ridge, noise: the ridge is
     ridge + noise sqrt(3 m / n). What is replayed is drawn from all that is known, and passed over where it is not here,
-    so that what is here does not count for it. It depends on SEEN and DRAWN alone, so the same answers give the same,
-    in whatever blocks. O(m d (1 + replays)).
+    so that what is here does not count for it. It depends on LEARNED and DRAWN alone, so the same answers give the
+    same, in whatever blocks. O(m d (1 + replays)).
     """
     d, room, alpha = points.shape[1], len(ring), setting[0]
     slope, size = np.empty((5, d)), np.empty(4)
@@ -253,18 +254,18 @@ def follow(
         i, j, k, l = rows[t, 0], rows[t, 1], rows[t, 2], rows[t, 3]
         numbers[KNOWN] = max(numbers[KNOWN], i + 1, j + 1, k + 1, l + 1)
         _place(points, mean, answers, i, j, k, l)
-        place, w = numbers[SEEN] % room, worker[t]
+        place, w = numbers[LEARNED] % room, worker[t]
         ring[place, 0], ring[place, 1], ring[place, 2], ring[place, 3] = i, j, k, l
         ring_worker[place] = w
-        numbers[SEEN] += 1
-        all_answers = numbers[SEEN] + numbers[EARLIER]
+        numbers[LEARNED] += 1
+        all_answers = numbers[LEARNED] + numbers[EARLIER]
         _replace_late(points, mean, squares, answers, first, ring, rows[t], numbers, alpha)
         ridge = setting[1] + setting[2] * np.sqrt(3.0 * all_answers / numbers[KNOWN])
         lapse = _lapse(lapse_counts, w)
         replays = min(MAX_REPLAYS, BUDGET / all_answers)
-        window = WINDOW + LONGER * replays
+        window = WINDOW + WINDOW_PER_REPLAY * replays
         p = _step(points, mean, squares, answers, weights, w, i, j, k, l, alpha, ridge, window, lapse,
-                  slope, size, FRESH, True)  # fmt: skip
+                  slope, size, NEW_RATE, True)  # fmt: skip
         p_lapse = 0.5 * lapse / p
         if 0 < w < len(weights):
             _weigh(weights, sums, w, slope, p)
@@ -272,7 +273,7 @@ def follow(
         if w != 0:
             _count(lapse_counts, 0, p_lapse)
         debt[0] += replays
-        ring_size = min(numbers[SEEN], room)
+        ring_size = min(numbers[LEARNED], room)
         while debt[0] >= 1.0:
             debt[0] -= 1.0
             numbers[DRAWN] += 1
@@ -283,7 +284,7 @@ def follow(
             w = ring_worker[at]
             lapse = _lapse(lapse_counts, w)
             _step(points, mean, squares, answers, weights, w, i, j, k, l, alpha, ridge, window, lapse,
-                  slope, size, AGAIN, False)  # fmt: skip
+                  slope, size, REPLAY_RATE, False)  # fmt: skip
 
 
 @njit(cache=True, nogil=True, fastmath=True)

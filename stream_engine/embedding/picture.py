@@ -4,7 +4,8 @@ The first two of many axes are a poor picture: neighbours on them are seldom nei
 candidates. A t-STE fit in two dimensions (van der Maaten & Weinberger 2012, whose heavy tails are meant for this),
 started at the first two axes, keeps what can be kept of all comparisons. A neighbour layout (t-SNE, van der Maaten &
 Hinton 2008) of the fit keeps who is near whom and gives up large distances. The fit is taken where it keeps the
-neighbours too: where its trustworthiness (Venna & Kaski 2001) is at least `FAITHFUL`; else the more trustworthy one.
+neighbours too: where its trustworthiness (Venna & Kaski 2001) is at least `MIN_FIT_TRUST`; else the more trustworthy
+one.
 """
 
 from typing import NamedTuple
@@ -18,11 +19,11 @@ from stream_engine.embedding.questions import Questions, asked_about
 from stream_engine.evaluation.connection import joined
 
 FIT, LAYOUT = "two-dimensional fit (t-STE)", "neighbour layout (t-SNE)"
-NEIGHBOURS = 10  # of trustworthiness
-FAITHFUL = 0.95  # trustworthiness from which on the fit is as good a picture as a layout
-FEWEST, MOST = 30, 3000  # objects that a layout is made of; of more it takes minutes
+N_NEIGHBOURS = 10  # of trustworthiness
+MIN_FIT_TRUST = 0.95  # trustworthiness from which on the fit is as good a picture as a layout
+MIN_LAYOUT_OBJECTS, MAX_LAYOUT_OBJECTS = 30, 3000  # objects that a layout is made of; of more it takes minutes
 PERPLEXITY = 20.0
-BETWEEN = 0.3  # of its width lies between a set of objects and the next, which was never compared with it
+GAP = 0.3  # of its width lies between a set of objects and the next, which was never compared with it
 
 
 class Picture(NamedTuple):
@@ -36,8 +37,8 @@ class Picture(NamedTuple):
 
 def picture(points: np.ndarray, questions: Questions, ridge: float) -> Picture:
     """A picture of `points` (n, d). Sets of objects that were never compared with each other have a picture each, the
-    largest set on the left; the trustworthiness is the smallest of them. O(q) an iteration, and O(n^2) up to `MOST`
-    objects."""
+    largest set on the left; the trustworthiness is the smallest of them. O(q) an iteration, and O(n^2) up to
+    `MAX_LAYOUT_OBJECTS` objects."""
     i, j, k, l = questions.rows.T
     member = joined(np.concatenate([i, i, i]), np.concatenate([j, k, l]), questions.n_objects)
     sets = [np.flatnonzero(member == number) for number in range(int(member.max(initial=0)) + 1)]
@@ -56,7 +57,7 @@ def picture(points: np.ndarray, questions: Questions, ridge: float) -> Picture:
         width = max(float(np.ptp(part[:, 0])), 1e-6)
         positions[ids] = part
         positions[ids, 0] += edge - part[:, 0].min()
-        edge += (1.0 + BETWEEN) * width
+        edge += (1.0 + GAP) * width
     trust = [each.trustworthiness for each in pictures if each.trustworthiness is not None]
     return Picture(positions, pictures[0].by, min(trust, default=None))
 
@@ -65,11 +66,11 @@ def _connected_picture(points: np.ndarray, questions: Questions, ridge: float) -
     """The picture of objects that were all compared with each other."""
     has_answers = asked_about(questions)
     plane = fit(questions, 2, ridge, kernel="t-ste", start=points[:, :2]).points
-    if not FEWEST <= int(has_answers.sum()) <= MOST:
+    if not MIN_LAYOUT_OBJECTS <= int(has_answers.sum()) <= MAX_LAYOUT_OBJECTS:
         return Picture(plane, FIT, None)
-    n_neighbours = min(NEIGHBOURS, (int(has_answers.sum()) - 1) // 2)
+    n_neighbours = min(N_NEIGHBOURS, (int(has_answers.sum()) - 1) // 2)
     fit_trust = trustworthiness(points[has_answers], plane[has_answers], n_neighbours)
-    if fit_trust >= FAITHFUL:
+    if fit_trust >= MIN_FIT_TRUST:
         return Picture(plane, FIT, fit_trust)
     layout = np.zeros(plane.shape)
     layout[has_answers] = _layout(points[has_answers])

@@ -60,7 +60,7 @@ class Slow:
             if fresh:
                 self.h[i] = h
             self.points[i] = (self.points[i] - rate / h * slope) / (1 + rate / h * 2 * ridge / max(self.answers[i], 1))
-            window = (online_step.WINDOW + online_step.LONGER * self.replays) * self.answers[i]
+            window = (online_step.WINDOW + online_step.WINDOW_PER_REPLAY * self.replays) * self.answers[i]
             self.mean[i] = self.mean[i] + (self.points[i] - self.mean[i]) / (1 + window)
         return lapse / 2 / p
 
@@ -78,7 +78,7 @@ class Slow:
         m = len(self.ring)
         ridge = self.ridge + self.noise * np.sqrt(3 * m / self.known)
         self.replays = min(online_step.MAX_REPLAYS, online_step.BUDGET / m)
-        coin = self.step(row, who, online_step.FRESH, True, ridge)
+        coin = self.step(row, who, online_step.NEW_RATE, True, ridge)
         for each in {0, who}:
             self.lapse_counts[each] = [self.lapse_counts[each][0] + coin, self.lapse_counts[each][1] + 1]
         self.replay_debt += self.replays
@@ -86,7 +86,7 @@ class Slow:
             self.replay_debt -= 1
             self.drawn += 1
             again = self.ring[mixed(self.drawn * 0x9E3779B97F4A7C15 & MASK) % m]
-            self.step(*again, online_step.AGAIN, False, ridge)
+            self.step(*again, online_step.REPLAY_RATE, False, ridge)
 
 
 def rows_of(seed, n=7, m=40, workers=3):
@@ -320,7 +320,9 @@ def test_online_nothing_breaks_its_numbers():
             )
             made.learn(np.tile([[0, 1, 0, 2]], (2000, 1)))
             assert all(np.isfinite(array).all() for array in made.state().values())
-            assert np.abs(made.mean).max() <= online_step.LARGEST * (1 + 1e-9)  # a mean of such, and its rounding
+            assert np.abs(made.mean).max() <= online_step.MAX_COORDINATE * (
+                1 + 1e-9
+            )  # a mean of such, and its rounding
     assert not OnlineEmbedding(2).reset_to_fit(
         PublishedFit(np.full((3, 2), np.inf), np.ones(3, bool), 0.1, {}, 0.0, 0.0, 1.0, 3.0), 0
     )

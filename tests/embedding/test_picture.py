@@ -24,7 +24,7 @@ def asked(points: np.ndarray):
 def test_in_the_plane_the_fit_is_kept():
     points = spread(2)
     made = picture.picture(points, asked(points), 0.1)
-    assert made.by == picture.FIT and made.trustworthiness >= picture.FAITHFUL
+    assert made.by == picture.FIT and made.trustworthiness >= picture.MIN_FIT_TRUST
     assert made.trustworthiness == pytest.approx(trustworthiness(points, made.points, n_neighbors=10))
 
 
