@@ -5,6 +5,7 @@ to all answers, including those about four objects, so it depends neither on the
 figures of the report are cross-fitted, each with a selection of its own. Memory O(n d + m), cost O(m d) an iteration.
 """
 
+from collections.abc import Sequence
 from threading import Event
 from typing import Annotated, Any, Literal
 
@@ -36,7 +37,7 @@ from stream_engine.refits.embedding_models import (
 )
 from stream_engine.refits.embedding_predictions import KIND, FoldPredictor
 from stream_engine.refits.embedding_report import (
-    PublishedFit,
+    FinalFit,
     accuracy_with_participant,
     differences_report,
     fit_report,
@@ -167,7 +168,7 @@ def refit(
             stopped=search.stop.is_set,
         )
         limits = {"tolerance": tolerance, "max_iterations": max_iterations}
-        fit = _published_fit(chosen, published_answers, previous, models, seed, limits)
+        fit = _final_fit(chosen, published_answers, previous, models, seed, limits)
         embedding = fit.model.embedding
         report = fit_report(fit, responses, figures) | {"settings": predictor.settings}
         if not params.dimensions:
@@ -244,14 +245,14 @@ class _SettingSearch:
         return chosen._replace(test_units=part == HELD)
 
 
-def _published_fit(
+def _final_fit(
     chosen: Choice,
     answers: Answers,
     previous: Artifact | None,
     models: ParticipantModels,
     seed: int,
     limits: dict[str, Any],
-) -> PublishedFit:
+) -> FinalFit:
     """The model of all answers, fitted from the previous artifact and from scratch; of the two maps, the one with the
     smaller objective is used. So it depends neither on the seed nor on what was evaluated."""
     frequent, options = without_rare_participants(answers), models.options
@@ -259,7 +260,7 @@ def _published_fit(
     starts = (*chosen.starts, *_previous_start(previous, answers.n_objects))
     group_map = with_setting(questions, chosen.setting, starts, **options.lapse_option, **limits)
     model = models.fit(chosen, frequent, group_map, max_iterations=limits["max_iterations"])
-    return PublishedFit(frequent, questions, chosen, model, posterior_draws(questions, model, options, seed))
+    return FinalFit(frequent, questions, chosen, model, posterior_draws(questions, model, options, seed))
 
 
 def _previous_start(previous: Artifact | None, n: int) -> tuple[np.ndarray, ...]:
@@ -271,7 +272,7 @@ def _previous_start(previous: Artifact | None, n: int) -> tuple[np.ndarray, ...]
     return (points,)
 
 
-def _dimensions_report(responses: Responses, fit: PublishedFit, search: _SettingSearch) -> dict[str, Any]:
+def _dimensions_report(responses: Responses, fit: FinalFit, search: _SettingSearch) -> dict[str, Any]:
     """How many dimensions the answers support, and which numbers predict as well as the best."""
     chosen, lapse_option = fit.chosen, search.options.lapse_option
     support = dimensions.report_of(
@@ -284,10 +285,10 @@ def _dimensions_report(responses: Responses, fit: PublishedFit, search: _Setting
 
 
 def _participant_results(
-    fit: PublishedFit,
+    fit: FinalFit,
     predictor: FoldPredictor,
     figures: dict[str, HeldOut],
-    objects: tuple[str, ...],
+    objects: Sequence[str],
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Who differs, and the arrays of participants."""
     groups, arrays = participant_arrays(fit.model, fit.questions, predictor.seed)
@@ -299,7 +300,7 @@ def _participant_results(
     return report, arrays
 
 
-def _map_arrays(fit: PublishedFit, options: ModelOptions, min_dimensions: int | None) -> dict[str, np.ndarray]:
+def _map_arrays(fit: FinalFit, options: ModelOptions, min_dimensions: int | None) -> dict[str, np.ndarray]:
     """Coordinates, lapse rates, covariances, draws, and the coordinates in as many dimensions as are supported."""
     questions, chosen, embedding = fit.questions, fit.chosen, fit.model.embedding
     unknown_lapse, individual = calibration_of(chosen, fit.model, questions).lapse, fit.model.individual

@@ -1,5 +1,6 @@
 """The report of the refit `embedding`, and the arrays of participants that belong to it."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from stream_engine.refits.embedding_predictions import KIND, ONE_MAP, PICTURE, W
 MAX_REGION_DIMENSIONS, MIN_REGION_ANSWERS = 3, 75
 
 
-class PublishedFit(NamedTuple):
+class FinalFit(NamedTuple):
     """The model that is published, fitted to all answers."""
 
     answers: Answers
@@ -33,7 +34,7 @@ class PublishedFit(NamedTuple):
     draws: Posterior | None
 
 
-def fit_report(fit: PublishedFit, responses: Responses, figures: dict[str, HeldOut]) -> dict[str, Any]:
+def fit_report(fit: FinalFit, responses: Responses, figures: dict[str, HeldOut]) -> dict[str, Any]:
     """The setting and the fit, and how well held-out answers of `responses` are predicted."""
     embedding, questions, chosen = fit.model.embedding, fit.questions, fit.chosen
     calibration = calibration_of(chosen, fit.model, questions)
@@ -80,7 +81,7 @@ def reason_for_no_regions(questions: Questions, chosen: Choice, given_dimensions
 
 
 def differences_report(
-    model: ParticipantModel, participants: tuple[str, ...], objects: tuple[str, ...]
+    model: ParticipantModel, participants: tuple[str, ...], objects: Sequence[str]
 ) -> dict[str, Any]:
     """The tests of individual differences, and who differs."""
     differences = model.differences
