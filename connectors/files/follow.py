@@ -209,7 +209,6 @@ class FollowedPath:
         self._file, self._closed, self._position, self._size = None, None, Position(0), 0
 
     def close(self) -> None:
-        """Close all files."""
         self.forget()
         if self._file is not None:
             self._file.blocks.close()

@@ -36,7 +36,6 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Whether it is running."""
         return self._process is not None and self._process.poll() is None
 
     @property
@@ -141,7 +140,6 @@ class QuestionRequests:
         return not self._waiting and self._child.alive and (low or time.monotonic() - self._asked_at > self._every)
 
     def request(self, line: bytes) -> None:
-        """Send one."""
         self._child.tell(line)
         self._waiting, self._asked_at = True, time.monotonic()
 

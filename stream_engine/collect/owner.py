@@ -66,7 +66,6 @@ class Owner:
         self._registry.register(_Figures(people))
 
     def paths(self) -> list[tuple[str, Endpoint, list[str]]]:
-        """Paths, endpoints and methods."""
         return [
             ("/", self._dashboard, ["GET"]),
             ("/study", self._study, ["GET"]),

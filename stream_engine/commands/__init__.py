@@ -91,7 +91,6 @@ class Verbs(click.Group):
         self.commands.update((name, click.Command(name, help=text)) for name, text in FIRST_SENTENCES.items())
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The verbs, in the order of `--help`."""
         return [name for names in GROUPS.values() for name in names] + sorted(_ungrouped())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

@@ -204,7 +204,6 @@ def _table(columns: Mapping[str, Any], format: str, raw: bool, file: BinaryIO) -
 
 
 def arrow_table(columns: Mapping[str, Any]) -> Any:
-    """The columns as a `pyarrow.Table`."""
     import pyarrow as pa
 
     return pa.Table.from_arrays([cells(values) for values in columns.values()], names=list(columns))

@@ -62,7 +62,6 @@ class EventField(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The contract's name of the field."""
         return self.shape.name
 
     @property

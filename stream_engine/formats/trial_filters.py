@@ -30,7 +30,6 @@ class Filters(NamedTuple):
 
 
 def is_boolean(column: Column) -> bool:
-    """Whether a column says yes or no."""
     values = {text.casefold() for text in column.distinct}
     return bool(values) and values <= _TRUE | _FALSE
 

@@ -97,7 +97,6 @@ def _shapes_of(drawing: Drawing) -> list[str]:
 
 
 def shape_of(group: int) -> str:
-    """The shape of a group's points."""
     return SHAPES[shape_number(group)]
 
 

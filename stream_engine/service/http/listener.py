@@ -114,7 +114,6 @@ class Connection(H11Protocol):
 
     @property
     def answering(self) -> bool:
-        """Whether a request is being answered."""
         return self.cycle is not None and not self.cycle.response_complete
 
     @property
