@@ -5,8 +5,9 @@ effect of the record, and reopens the source there, neither misses nor repeats a
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import import_module
 from typing import Any, NamedTuple, Protocol
+
+from stream_engine.data import registered
 
 
 class Position(NamedTuple):
@@ -277,8 +278,7 @@ def resolve(name: str, registry: Mapping[str, str]) -> Any:
     """The object registered under `name`; an unknown name lists the known ones."""
     if name not in registry:
         raise UnusableSource(f"unknown scheme {name!r}; known: {', '.join(registry)}")
-    module, _, attribute = registry[name].partition(":")
-    return getattr(import_module(module), attribute)
+    return registered(registry[name])
 
 
 def split_uri(uri: str) -> tuple[str, str]:

@@ -4,10 +4,11 @@ A verb's file has `command`, a click command. It is registered here and imported
 verbs and imports none, so that it costs what click costs.
 """
 
-from importlib import import_module
 from typing import Any
 
 import click
+
+from stream_engine.data import registered
 
 # verb -> "module:attribute"
 VERBS = {
@@ -76,8 +77,7 @@ snapshot_option = click.option("--snapshot", default="latest", metavar="N|latest
 
 def verb(name: str) -> click.Command:
     """The command registered under `name`."""
-    module, _, attribute = VERBS[name].partition(":")
-    return getattr(import_module(module), attribute)
+    return registered(VERBS[name])
 
 
 class Verbs(click.Group):

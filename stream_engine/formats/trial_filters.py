@@ -91,12 +91,6 @@ def distinguishing_filters(records: Records, good: Sequence[bool], other: Sequen
     return Filters("questions", {name: LIST_SEPARATOR.join(values)}, why)
 
 
-def with_answers(column: Column, codes: Sequence[str]) -> Filters:
-    """Leave out what is no answer: another key, no key in time."""
-    others = sorted(column.distinct - set(codes))[:3]
-    return Filters("questions", {column.name: LIST_SEPARATOR.join(codes)}, f"no answers: {', '.join(others)}")
-
-
 _PRACTICE = re.compile(
     r"practi[cs]e.*|prac|warm.?up.*|demo.*|example.*|tutorial.*|familiari[sz]ation.*|(ü|ue)bung.*", re.I
 )
