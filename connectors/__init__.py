@@ -5,8 +5,10 @@ effect of the record, and reopens the source there, neither misses nor repeats a
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import import_module
+from contextlib import closing
 from typing import Any, NamedTuple, Protocol
+
+from stream_engine.data import registered
 
 
 class Position(NamedTuple):
@@ -277,8 +279,7 @@ def resolve(name: str, registry: Mapping[str, str]) -> Any:
     """The object registered under `name`; an unknown name lists the known ones."""
     if name not in registry:
         raise UnusableSource(f"unknown scheme {name!r}; known: {', '.join(registry)}")
-    module, _, attribute = registry[name].partition(":")
-    return getattr(import_module(module), attribute)
+    return registered(registry[name])
 
 
 def split_uri(uri: str) -> tuple[str, str]:
@@ -303,9 +304,6 @@ def records_of(uris: Iterable[str], format: str | None = None) -> Iterator[Recor
     """All records of finite sources, one source after the other, each from its beginning. Raises the sources'
     exceptions."""
     for uri in uris:
-        source = open_source(uri, {}, **({} if format is None else {"format": format}))
-        try:
+        with closing(open_source(uri, {}, **({} if format is None else {"format": format}))) as source:
             while not source.finished():
                 yield from source.poll(1.0)
-        finally:
-            source.close()

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from struct import Struct, error, unpack_from
 from typing import NamedTuple
 
+STREAM_START = b"\xff\xff\xff\xff"  # the marker that every message of a stream begins with; no JSON text does
 ENTRY = 8  # bytes that every entry counts, however little it takes: a null, a bit, a view
 _DICTIONARY, _RECORDS = 2, 3  # kinds of messages
 _CONTINUES = 0xFFFFFFFF

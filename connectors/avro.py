@@ -215,7 +215,6 @@ class Container(ByteStream):
         return self._size - self._file.tell()
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
 

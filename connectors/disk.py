@@ -90,7 +90,6 @@ class Disk:
         return True
 
     def remove(self, path: Path) -> None:
-        """Remove a file."""
         os.unlink(path)
 
     def mkdir(self, path: Path) -> None:
@@ -199,7 +198,6 @@ class FolderLock:
         os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Release the folder."""
         if self._new_folder is not None:
             with contextlib.suppress(OSError):
                 if os.listdir(self._new_folder) == ["lock"]:

@@ -255,9 +255,9 @@ class CheckedSegment(NamedTuple):
     problem: str
 
 
-def check_folder(folder: Path, position: int, disk: Disk | None = None) -> list[CheckedSegment]:
+def check_folder(folder: Path, position: int) -> list[CheckedSegment]:
     """Check every letter before a position: lengths, checksums and fields. O(bytes)."""
-    disk, last = disk or Disk(), segment_of(position)
+    disk, last = Disk(), segment_of(position)
     there = [segment for segment in segments_in(folder, disk) if segment <= last]
     wanted = {*range(there[0] if there else last, last), *([last] if _length_of(position) else [])}
     return [_check_segment(folder, segment, position, disk) for segment in sorted(wanted)]

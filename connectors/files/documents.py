@@ -39,7 +39,6 @@ class Document(ByteStream):
         return self._stream.unread()
 
     def close(self) -> None:
-        """Close the file."""
         self._stream.close()
 
     def _taken_apart(self) -> Iterator[bytes]:

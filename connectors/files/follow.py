@@ -6,10 +6,8 @@ read from its first byte.
 
 import errno
 import os
-import resource
 from collections import deque
 from collections.abc import Mapping
-from contextlib import suppress
 from time import monotonic, sleep, time
 
 from connectors import LostRecords, Position, Record, Source, UnusableSource
@@ -17,6 +15,7 @@ from connectors.files import check_readable, expand
 from connectors.files.line_blocks import FRAMINGS, PLAIN_TEXT, Blocks, Replaced, TextLayout
 from connectors.files.readers import Kind, Sizes, failures_of, kind_of, partition_of, text_record
 from connectors.files.streams import Plain
+from stream_engine.data.descriptors import raised_limit
 
 PAUSE_SECONDS = 0.05  # seconds between two looks at files that had nothing new
 LOOK_SECONDS = 0.5  # seconds between two looks for new files, of few
@@ -209,7 +208,6 @@ class FollowedPath:
         self._file, self._closed, self._position, self._size = None, None, Position(0), 0
 
     def close(self) -> None:
-        """Close all files."""
         self.forget()
         if self._file is not None:
             self._file.blocks.close()
@@ -385,8 +383,4 @@ def _followable(path: str, format: str | None, layout: TextLayout) -> Kind:
 
 def files_allowed() -> int:
     """Let the process have as many descriptors as it may, and the followed files half of them."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        soft = hard
-    return (1 << 20 if soft == resource.RLIM_INFINITY else soft) // 2
+    return raised_limit() // 2

@@ -174,7 +174,6 @@ class TextReader:
         return []
 
     def close(self) -> None:
-        """Close the file."""
         self._blocks.close()
 
 
@@ -257,7 +256,6 @@ class TableReader:
         return [f"{self._path}: {notice}" for notice in self._table.notices]
 
     def close(self) -> None:
-        """Close the file."""
         self._table.batches.close()
         self._table.file.close()
 
@@ -297,7 +295,6 @@ class LineNumbers:
             self._open.pop(partition).stream.close()
 
     def close(self) -> None:
-        """Close the files."""
         for partition in list(self._open):
             self._close(partition)
 

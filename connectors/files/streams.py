@@ -52,7 +52,6 @@ class Plain(ByteStream):
         self._last = b""  # of what was read, before `trusted`
 
     def read(self) -> bytes:
-        """The next bytes of the file."""
         piece = os.read(self.descriptor, PIECE if self.trusted else FIRST_PIECE)
         self.trusted += len(piece)
         self._last = piece[-LAST:] if len(piece) >= LAST else (self._last + piece)[-LAST:]
@@ -73,7 +72,6 @@ class Plain(ByteStream):
         return max(0, os.fstat(self.descriptor).st_size - self.trusted)
 
     def close(self) -> None:
-        """Close the file."""
         os.close(self.descriptor)
 
 
@@ -161,7 +159,6 @@ class Compressed(ByteStream):
         return self._size - self._position
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
 
@@ -198,7 +195,6 @@ class Transcoded(ByteStream):
         return self._stream.unread()
 
     def close(self) -> None:
-        """Close the file."""
         self._stream.close()
 
 

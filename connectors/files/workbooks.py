@@ -45,7 +45,6 @@ class Sheet(ByteStream):
         return self._size if self._unread else 0
 
     def close(self) -> None:
-        """Close the workbook."""
         self._book.close()
         self._file.close()
 

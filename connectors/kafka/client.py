@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from connectors import Record, UnusableSource
+from connectors.arrow_headers import STREAM_START
 
 SECRET = re.compile(r"password|passwd|secret|token|oauth|jaas|ssl_?\.?key_?\.?pem|credential|proxy_url", re.IGNORECASE)
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -170,7 +171,7 @@ class Progress(NamedTuple):
 CLOSE_SECONDS = 2.0
 
 
-def close_within(close: Callable[[], object], seconds: float = CLOSE_SECONDS) -> None:
+def close_within(close: Callable[[], object]) -> None:
     """Close a client, and leave it to itself when that takes longer: both libraries can wait on a network thread for
     answers of a broker that is gone, and nothing that is promised depends on their last words."""
 
@@ -180,10 +181,7 @@ def close_within(close: Callable[[], object], seconds: float = CLOSE_SECONDS) ->
 
     closing = threading.Thread(target=closed, name="kafka-closing", daemon=True)
     closing.start()
-    closing.join(seconds)
-
-
-ARROW_STREAM = b"\xff\xff\xff\xff"  # the continuation marker that every message of an Arrow IPC stream begins with
+    closing.join(CLOSE_SECONDS)
 
 
 # `Record(*fields)` with every field given, in half the time: there are as many of them as messages.
@@ -193,7 +191,7 @@ new_record: Callable[[type[Record], tuple], Record] = tuple.__new__
 def sniff(value: bytes | None) -> str:
     """The format of a message value: an Arrow IPC stream says so in its first four bytes, all else is JSON.
 
-    >>> sniff(b'{"id": 1}'), sniff(ARROW_STREAM + b" and the rest"), sniff(None)
+    >>> sniff(b'{"id": 1}'), sniff(STREAM_START + b" and the rest"), sniff(None)
     ('json', 'arrow', 'json')
     """
-    return "arrow" if value and value[0] == 0xFF and value.startswith(ARROW_STREAM) else "json"
+    return "arrow" if value and value[0] == 0xFF and value.startswith(STREAM_START) else "json"

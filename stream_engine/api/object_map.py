@@ -10,7 +10,7 @@ import numpy as np
 from stream_engine.api.output_frames import frame
 from stream_engine.exports.object_table import axis_heads
 from stream_engine.report import object_files
-from stream_engine.report.drawings import Ellipses
+from stream_engine.report.drawings import without_regions
 from stream_engine.report.figure_files import draw
 from stream_engine.report.figure_marks import Markers
 from stream_engine.report.material import Material
@@ -115,10 +115,7 @@ class Map:
             ax = pyplot.subplots(layout="constrained")[1]
         drawings = list(object_map.frames(self._material, self._places, ids))
         if not (len(ids) <= MAX_REGIONS if regions is None else regions):
-            drawings = [
-                drawing._replace(marks=tuple(mark for mark in drawing.marks if not isinstance(mark, Ellipses)))
-                for drawing in drawings
-            ]
+            drawings = [without_regions(drawing) for drawing in drawings]
         if len(drawings) == 1:
             return draw(drawings[0], ax, pictures, texts, markers)
         ax.set_axis_off()

@@ -10,8 +10,6 @@ No secret is in it: links, tokens and codes of completion cannot be made from it
 on elsewhere.
 """
 
-import csv
-import io
 import subprocess
 import sys
 import tempfile
@@ -22,7 +20,7 @@ from pathlib import Path
 
 from connectors.disk import is_plain_file
 from stream_engine.collect.stimuli import Stimuli
-from stream_engine.data.spreadsheet_cells import shown_row
+from stream_engine.data.spreadsheet_cells import csv_text
 
 PIECE = 256 << 10
 EXPORTING = 600.0  # seconds that the exports may take
@@ -75,17 +73,14 @@ def lines(of: Iterable[bytes]) -> Iterator[bytes]:
 
 def objects(stimuli: Stimuli, raw: bool) -> Iterator[File]:
     """The table of objects, and their files. `raw`: texts are written as they are."""
-    text, files = io.StringIO(), {}
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("object", "file", "text"))
+    rows, files = [("object", "file", "text")], {}
     for number, (name, shown) in enumerate(list(stimuli.shown.items()), 1):
         file = ""
         if shown.file is not None:
             file = shown.file.name if stimuli.folder else f"{number:06d}{shown.file.suffix.lower()}"
             files[file] = shown.file
-        row = (name, file, shown.text)
-        writer.writerow(row if raw else shown_row(row))
-    yield "objects.csv", [text.getvalue().encode()]
+        rows.append((name, file, shown.text))
+    yield "objects.csv", [csv_text(rows, raw).encode()]
     for file, path in files.items():
         if is_plain_file(path):
             yield f"objects/{file}", _pieces(path)

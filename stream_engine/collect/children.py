@@ -15,7 +15,6 @@ from collections.abc import AsyncIterator, Callable
 from typing import IO
 
 import h11
-import msgspec
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from structlog.typing import FilteringBoundLogger
@@ -36,7 +35,6 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Whether it is running."""
         return self._process is not None and self._process.poll() is None
 
     @property
@@ -125,11 +123,14 @@ class Child:
         )
 
 
+REQUEST_SECONDS = 2.0  # seconds between two requests while enough questions are left
+
+
 class QuestionRequests:
     """The maker's side here: requests out, questions in."""
 
-    def __init__(self, child: Child, every: float = 2.0):
-        self._child, self._every = child, every
+    def __init__(self, child: Child):
+        self._child = child
         self._waiting, self._asked_at = False, 0.0
 
     def restarted(self) -> None:
@@ -138,10 +139,9 @@ class QuestionRequests:
 
     def due(self, low: bool) -> bool:
         """Whether to send a request now: at every interval, and at once where few questions are left."""
-        return not self._waiting and self._child.alive and (low or time.monotonic() - self._asked_at > self._every)
+        return not self._waiting and self._child.alive and (low or time.monotonic() - self._asked_at > REQUEST_SECONDS)
 
     def request(self, line: bytes) -> None:
-        """Send one."""
         self._child.tell(line)
         self._waiting, self._asked_at = True, time.monotonic()
 
@@ -151,11 +151,6 @@ class QuestionRequests:
         if line is not None:
             self._waiting = False
         return line
-
-
-def encoded(value: object) -> bytes:
-    """JSON in one line."""
-    return msgspec.json.encode(value)
 
 
 FORWARDED_HEADERS = ("accept", "content-type", "if-none-match", "if-range", "range")  # headers that are sent on

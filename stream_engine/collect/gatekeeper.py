@@ -125,6 +125,5 @@ class Gatekeeper:
 
 
 def refusal(error: Rejection) -> Response:
-    """A refusal as JSON."""
     more = {"Retry-After": "2"} if error.status in (429, 503) else None
     return JSONResponse({"refused": error.reason, "why": str(error)}, error.status, more)

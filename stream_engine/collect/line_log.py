@@ -142,7 +142,6 @@ class LineLog:
                 pending.done.set_exception(OSError(error.errno, error.strerror, str(self.path)))
 
     def lines(self) -> Iterator[bytes]:
-        """All whole lines."""
         return lines_of(self.path)
 
     def _break(self, problem: str, batch: list[PendingLine]) -> None:

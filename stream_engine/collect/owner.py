@@ -1,8 +1,6 @@
 """What the owner of a study may ask for beside the engine's paths: the dashboard (the engine's live page with a part
 about the study), figures, what was collected, links, new objects, and a pause."""
 
-import csv
-import io
 import time
 from collections.abc import Awaitable, Callable
 from itertools import chain
@@ -26,7 +24,7 @@ from stream_engine.collect.gatekeeper import Gatekeeper
 from stream_engine.collect.line_log import LineLog
 from stream_engine.collect.participant_service import Logs, ParticipantService
 from stream_engine.collect.stimuli import MAX_FILE_BYTES, TEXT, Stimuli, check_media, check_text
-from stream_engine.data.spreadsheet_cells import shown_row
+from stream_engine.data.spreadsheet_cells import csv_text
 from stream_engine.report import page
 from stream_engine.service.http.request_values import is_raw, whole_number
 
@@ -66,7 +64,6 @@ class Owner:
         self._registry.register(_Figures(people))
 
     def paths(self) -> list[tuple[str, Endpoint, list[str]]]:
-        """Paths, endpoints and methods."""
         return [
             ("/", self._dashboard, ["GET"]),
             ("/study", self._study, ["GET"]),
@@ -190,7 +187,8 @@ class Owner:
     async def _download(self, request: Request) -> Response:
         """Everything, as one ZIP."""
         raw = is_raw(request)
-        people = _table(*self._people_table(), raw).encode()
+        head, rows = self._people_table()
+        people = csv_text([head, *rows], raw).encode()
         study, settings = (msgspec.json.format(msgspec.json.encode(e)) for e in (self._people.study, self._settings))
         files = chain(
             ((name, archive.lines(log.lines())) for name, log in self._files().items()),
@@ -246,12 +244,5 @@ class _Figures(Collector):
 def _csv(head: tuple[str, ...], rows: list[tuple[Any, ...]], request: Request) -> Response:
     name = f"{int(time.time())}.csv"
     headers = {"Content-Disposition": f"inline; filename={name}"}
-    return Response(_table(head, rows, is_raw(request)), media_type="text/csv; charset=utf-8", headers=headers)
-
-
-def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]], raw: bool) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows(rows if raw else map(shown_row, rows))
-    return text.getvalue()
+    content = csv_text([head, *rows], is_raw(request))
+    return Response(content, media_type="text/csv; charset=utf-8", headers=headers)

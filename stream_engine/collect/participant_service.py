@@ -53,10 +53,9 @@ class ParticipantService:
         sessions: Sessions,
         pool: QuestionPool,
         logs: Logs,
-        clock: Callable[[], float] = time.time,
     ):
         self.study, self.sessions, self.pool, self.access = study, sessions, pool, access
-        self._logs, self._clock = logs, clock
+        self._logs = logs
         self.ellipse: float | None = None
         self.paused = False  # nobody gets new questions; those who have some may answer them
         self.asked_since: deque[tuple[float, tuple[str, ...]]] = deque()  # for the maker
@@ -87,7 +86,7 @@ class ParticipantService:
         Where there are none, `why` says so, unless the study has ended for him.
 
         Raises `Rejection`."""
-        now, person = self._clock(), self.sessions.person(worker)
+        now, person = time.time(), self.sessions.person(worker)
         self.sessions.late(now, self.study.quota.answer_within)
         ended = self.end_of(person)
         if self.study.texts.consent and not person.consented:
@@ -141,7 +140,7 @@ class ParticipantService:
 
         `check` raises `Rejection` for who may not answer. One that is sent again while it is being written waits, too.
         """
-        now = self._clock()
+        now = time.time()
         self.sessions.late(now, self.study.quota.answer_within)
         outcomes = [self._take(answer, check, now) for answer in many]
         if futures := {asyncio.wrap_future(outcome) for outcome in outcomes if isinstance(outcome, Future)}:
@@ -188,7 +187,7 @@ class ParticipantService:
         """A person agrees; durable when this returns."""
         person = self.sessions.person(worker)
         if not person.consented:
-            await _all([self._logs.sessions.append(_encode(Consent(worker, round(self._clock(), 3))))])
+            await _all([self._logs.sessions.append(_encode(Consent(worker, round(time.time(), 3))))])
             person.consented = True
 
     def refuse(self, reason: str, answer: Any = None) -> None:
@@ -197,7 +196,7 @@ class ParticipantService:
         if self._logs.refused.size < MAX_REFUSED_BYTES and not self._logs.refused.problem:
             text = answer if isinstance(answer, bytes) else _encode(answer)
             excerpt = text[:MAX_EXCERPT_BYTES].decode("utf-8", "replace")
-            line = {"time": round(self._clock(), 3), "reason": reason, "given": excerpt}
+            line = {"time": round(time.time(), 3), "reason": reason, "given": excerpt}
             self._logs.refused.append(_encode(line), synced=False)
 
     def broken(self) -> str:

@@ -44,7 +44,6 @@ class Routes:
         self._owner, self._forward, self._words = owner, forward, words
 
     def application(self) -> Starlette:
-        """As ASGI."""
         open_to_all: list[tuple[str, Endpoint, list[str]]] = [
             ("/ask", self._page, ["GET"]),
             ("/ask.js", _asset("ask.js", "text/javascript; charset=utf-8"), ["GET"]),

@@ -37,10 +37,10 @@ from stream_engine.collect.sessions import restored
 from stream_engine.collect.stimuli import Stimuli, keep, stored_objects
 from stream_engine.collect.study import Study, check_objects
 from stream_engine.data.container import Corrupt
+from stream_engine.data.descriptors import raised_limit
 from stream_engine.data.logs import OUTPUT
 from stream_engine.input.settings import loading as configuration
 from stream_engine.input.settings.secret_values import encode_secret, hide_secrets
-from stream_engine.service.descriptors import raised_limit
 from stream_engine.service.heartbeat import Heartbeat
 from stream_engine.service.http.listener import listen_on
 from stream_engine.service.http.refusals import Refusals

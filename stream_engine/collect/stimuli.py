@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from connectors.disk import Disk, is_plain_file, make_folders, write_whole
 from stream_engine.data.comparisons import MAX_NAME_BYTES
+from stream_engine.data.spreadsheet_cells import csv_text
 
 # suffixes -> media type, and what the first bytes must hold: at which byte, which ones
 KINDS: dict[str, tuple[str, int, tuple[bytes, ...]]] = {
@@ -274,11 +275,9 @@ def keep(stimuli: Stimuli, folder: Path) -> None:
         else:
             rows.append((name, "", "", shown.text))
     if stimuli.folder is None:
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(("object", "image", "sound", "text"))
-        writer.writerows((name, image, "" if image else file, description) for name, image, file, description in rows)
-        content = text.getvalue().encode()
+        table = [("object", "image", "sound", "text")]
+        table += [(name, image, "" if image else file, description) for name, image, file, description in rows]
+        content = csv_text(table, raw=True).encode()
         if not (folder / TABLE).exists() or (folder / TABLE).read_bytes() != content:
             write_whole(Disk(), folder / TABLE, [content])
 

@@ -4,10 +4,13 @@ A verb's file has `command`, a click command. It is registered here and imported
 verbs and imports none, so that it costs what click costs.
 """
 
-from importlib import import_module
+import re
+from pathlib import Path
 from typing import Any
 
 import click
+
+from stream_engine.data import registered
 
 # verb -> "module:attribute"
 VERBS = {
@@ -33,32 +36,6 @@ VERBS = {
     "seek": "stream_engine.commands.seek:command",
     "forget": "stream_engine.commands.forget:command",
 }
-# verb -> the first sentence of its help; a verb that is not here is imported for it
-FIRST_SENTENCES = {
-    "run": "Read events from SOURCE..., take snapshots, fit models, and serve results.",
-    "preview": "Show how the first events of files would be read, and point out likely problems.",
-    "export": "Export results as files for NumPy, pandas, R and others: all, or those named in WHAT.",
-    "inspect": "Show what a state holds: data quality, prediction accuracy, agreement, clusters, what is missing.",
-    "refit": "Fit one model to a published snapshot, in the foreground.",
-    "check-config": "Validate a configuration file and print the effective settings.",
-    "dead-letters": "Show rejected events: grouped by reason (list), or one by one (show).",
-    "demo": "Analyse a small survey and a stream of simulated answers about handwritten digits.",
-    "report": "Write a self-contained HTML report of a state, or of SOURCE..., which it first reads as `run --guard "
-    "off` does.",
-    "produce": "Send files of events to a topic.",
-    "merge": "Sum states that read disjoint partitions, or redistribute them over N shards.",
-    "warm-up": "Compile all kernels in advance, so that a run starts at full speed.",
-    "ask": "Choose the questions to ask next and write them as JSON lines, sorted by priority.",
-    "predict": "Predict the answers to questions: the probability that the first of two objects, or pairs, is nearer.",
-    "align": "Test which feature sets (of networks, pixels, ratings) predict people's answers, and learn transforms.",
-    "collect": "Serve a study: ask participants at /ask and update models with their answers, until SIGTERM or SIGINT.",
-    "spark-counts": "Count events on Spark and write deltas to DIR for `run deltas://DIR`.",
-    "seek": "Move the position in PARTITION to OFFSET, or N records forward with +N. Skipped records count as lost.",
-    "verify": "Check every snapshot, artifact and dead letter; with SOURCE..., also recount and report differences.",
-    "backup": "Make a consistent copy of a state, even while a run is writing to it.",
-    "forget": "Permanently delete an object or a participant: counts, name, label, dead letters, snapshots.",
-}
-
 # how `--help` lists them
 GROUPS = {
     "Start here": ("preview", "report", "run", "collect", "demo"),
@@ -76,22 +53,30 @@ snapshot_option = click.option("--snapshot", default="latest", metavar="N|latest
 
 def verb(name: str) -> click.Command:
     """The command registered under `name`."""
-    module, _, attribute = VERBS[name].partition(":")
-    return getattr(import_module(module), attribute)
+    return registered(VERBS[name])
+
+
+_FIRST_PARAGRAPH = re.compile(r'^def command\(.*?\) -> None:\n    """(.*?)(?:\n\n|""")', re.DOTALL | re.MULTILINE)
+
+
+def first_paragraphs() -> dict[str, str]:
+    """verb -> the first paragraph of its help, read from its file here; a verb without one is imported for it."""
+    files = {name: Path(__file__).with_name(f"{name.replace('-', '_')}.py") for name in VERBS}
+    texts = {name: file.read_text("utf-8") for name, file in files.items() if file.is_file()}
+    return {name: match[1] for name, text in texts.items() if (match := _FIRST_PARAGRAPH.search(text))}
 
 
 class Verbs(click.Group):
     """A group whose commands are those of `VERBS`, each imported when it is asked for.
 
-    `commands`, where click looks for names that are like a mistyped one, holds stand-ins with the first sentences.
+    `commands`, where click looks for names that are like a mistyped one, holds stand-ins with the first paragraphs.
     """
 
     def __init__(self, *arguments: Any, **more: Any):
         super().__init__(*arguments, **more)
-        self.commands.update((name, click.Command(name, help=text)) for name, text in FIRST_SENTENCES.items())
+        self.commands.update((name, click.Command(name, help=text)) for name, text in first_paragraphs().items())
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The verbs, in the order of `--help`."""
         return [name for names in GROUPS.values() for name in names] + sorted(_ungrouped())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -99,7 +84,7 @@ class Verbs(click.Group):
         return verb(cmd_name) if cmd_name in VERBS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the verbs by what they are for, with their whole first sentences, without importing them."""
+        """List the verbs by what they are for, with their first paragraphs, without importing them."""
         width = max(map(len, VERBS))
         more = {"More": tuple(sorted(_ungrouped()))} if _ungrouped() else {}
         for title, names in (GROUPS | more).items():
@@ -109,7 +94,7 @@ class Verbs(click.Group):
 
 
 def help_of(command: click.Command) -> str:
-    """The first sentence of a command's help, whole."""
+    """The first paragraph of a command's help."""
     return (command.help or "").partition("\n\n")[0].replace("\n", " ")
 
 

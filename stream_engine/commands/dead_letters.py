@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from connectors import DeadLetter
+from connectors.arrow_headers import STREAM_START
 from connectors.files.dead_letters import StoredLine
 from connectors.files.readers import LineNumbers
 from stream_engine.data.comparisons import REASONS
@@ -27,7 +28,6 @@ from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 
 CHARACTERS = 200  # of a value in a list
-_ARROW = b"\xff\xff\xff\xff"  # begins a message that is an Arrow stream, not a line
 
 
 def _options(command: Any) -> Any:
@@ -193,7 +193,7 @@ def _write_raw(letters: Iterator[DeadLetter], skipped: Counter[str]) -> None:
         value = letter.value
         if letter.reason == "incomplete" or (letter.reason == "too_large" and not 0 < len(value) < MAX_STORED_BYTES):
             skipped["the stored event is truncated"] += 1
-        elif value.startswith(_ARROW):
+        elif value.startswith(STREAM_START):
             skipped["Arrow messages are not lines of text; read their topic again"] += 1
         else:
             json_text = value.lstrip()[:1] in (b"{", b"[")  # where a line break is white space

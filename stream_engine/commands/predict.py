@@ -3,7 +3,6 @@
 Takes no lock; a run may be writing to the state. About 2 kB of memory and 5 microseconds per question.
 """
 
-import csv
 import io
 import os
 from pathlib import Path
@@ -17,7 +16,7 @@ from connectors.disk import Disk, write_whole
 from connectors.files.readers import KINDS
 from stream_engine.commands import raw_option, snapshot_option, state_option
 from stream_engine.commands.input_options import apply_exclusion, exclusion_options, reading_options, settings_of
-from stream_engine.data.spreadsheet_cells import shown_row
+from stream_engine.data.spreadsheet_cells import csv_text
 from stream_engine.evaluation.questions import BadQuestion, QuestionTable
 from stream_engine.input.question_files import read
 from stream_engine.state.published import Published
@@ -34,11 +33,7 @@ def as_file(rows: list[dict[str, Any]], suffix: str, raw: bool) -> bytes:
         return b"".join(encode(row) + b"\n" for row in rows)
     fields = list(dict.fromkeys(field for row in rows for field in row))
     if suffix == ".csv":
-        text = io.StringIO()
-        writer, safe = csv.writer(text, lineterminator="\n"), list if raw else shown_row
-        writer.writerow(safe(fields))
-        writer.writerows(safe(_cell(row.get(field, "")) for field in fields) for row in rows)
-        return text.getvalue().encode()
+        return csv_text([fields, *([_cell(row.get(field, "")) for field in fields] for row in rows)], raw).encode()
     import pyarrow as pa
     from pyarrow import parquet
 

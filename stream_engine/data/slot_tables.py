@@ -22,12 +22,6 @@ def find_slot(slots, first, holds, sought):
     return slot
 
 
-@njit(cache=True, nogil=True, inline="always")
-def equals(entry, key):
-    """`holds` of a table whose slots hold the keys themselves."""
-    return entry == key
-
-
 @register_jitable
 def fits(items, slots):
     """Whether a table of so many slots holds so many items while at most 5/8 full."""

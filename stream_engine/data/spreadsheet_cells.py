@@ -4,6 +4,8 @@ Such a text gets an apostrophe before it, as a person would type it to have it s
 +2.5e3.
 """
 
+import csv
+import io
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -25,6 +27,13 @@ def shown(cell: Any) -> Any:
 def shown_row(row: Iterable[Any]) -> list[Any]:
     """The cells of a row, each safe to open."""
     return [shown(cell) for cell in row]
+
+
+def csv_text(rows: Iterable[Iterable[Any]], raw: bool) -> str:
+    """Rows as CSV, each cell safe to open, or with `raw` as it is."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows if raw else map(shown_row, rows))
+    return text.getvalue()
 
 
 def shown_table(table: Any) -> Any:

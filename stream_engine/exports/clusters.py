@@ -28,10 +28,7 @@ def grouping(artifacts: Mapping[str, Artifact]) -> Artifact | None:
 
 
 def clusters(published: Published) -> dict[str, Content]:
-    """labels (n,) int32 (-1: in no group), k, stability, second, subgroup; the figures of the answer; lam, objective,
-    criterion, residuals and others of the semidefinite program, whose partition is sdp_labels; tested_k and
-    tested_clearness of every number of groups; tables clusters (object, cluster counted from 1, cluster_label as in the
-    array, and others), cluster_answer in words, cluster_numbers."""
+    """The groups, the figures of the answer, and those of the semidefinite program. Raises `NothingToExport`."""
     artifact = grouping(published.artifacts)
     if artifact is None:
         raise NothingToExport(f"no clusters artifact in this state; run `stream-engine refit --state DIR {ANSWER}`")
@@ -54,9 +51,8 @@ def _exported(artifact: Artifact) -> dict[str, np.ndarray]:
 
 
 def cluster_table(artifact: Artifact, names: list[str], program: np.ndarray | None = None) -> dict[str, Any]:
-    """Columns object, cluster counted from 1, cluster_label as in the array; of the answer also stability, second,
-    between, subgroup counted from 1, and the grade in each row, so that who reads this table alone knows it;
-    sdp_cluster, the cluster in the partition of the `program`."""
+    """A row an object, with the grade of the answer in each, so that who reads this table alone knows it; `program`:
+    the labels of the semidefinite program."""
     labels = artifact.arrays["labels"]
     table: dict[str, Any] = {"object": names[: len(labels)], "cluster": numbers(labels), "cluster_label": labels}
     if artifact.kind == ANSWER:

@@ -348,7 +348,6 @@ ARRAYS: Mapping[str, Arrays] = _DECLARED | {
 
 
 def arrays_of(what: str) -> Arrays:
-    """The arrays of an export."""
     return ARRAYS[what] if what in ARRAYS else _of_module(what, "EXPORTED")
 
 

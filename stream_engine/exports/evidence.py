@@ -24,9 +24,7 @@ def _columns(published: Published):
 
 
 def questions(published: Published) -> dict[str, Content]:
-    """A row for each question that was asked: anchor, near (by the majority of its answers; at a tie the first by
-    name), far, n_near and n_far answers, confidence (P that the majority is right, from these alone), predicted (P
-    that `near` is nearer, by AddS-3 of all other answers). The table has names, and can be read again as answers."""
+    """A row for each question that was asked. The table has names, and can be read again as answers."""
     columns, names = _columns(published), published.snapshot.objects
     pair, order = pair_of_entry(columns), by_anchor(columns)
     lo, hi = columns.lo[pair], columns.hi[pair]
@@ -49,8 +47,7 @@ def questions(published: Published) -> dict[str, Content]:
 
 
 def evidence(published: Published) -> dict[str, Content]:
-    """A row for each object: answers, as_anchor, questions, contradicted, agreement (see `counts.confidence`); with
-    clusters also `cluster_stability`. CSV with the names."""
+    """A row for each object, see `counts.confidence`."""
     columns = _columns(published)
     snapshot = published.snapshot
     counted = answers_by_object(columns, snapshot.section("quadruplet_counts") or None)
@@ -65,9 +62,8 @@ def evidence(published: Published) -> dict[str, Content]:
 
 
 def judgements(published: Published) -> dict[str, Content]:
-    """One row a comparison, d(near_i, near_j) < d(far_i, far_j), a triplet with its anchor as near_i and far_i; beside
-    it its judgement, how often that was given, by whom, when, and by what sampler it was asked. The table has names
-    (none: empty); the arrays have ids, and `complete`, whether all judgements of the stream are here."""
+    """One row a comparison, d(near_i, near_j) < d(far_i, far_j), a triplet with its anchor as near_i and far_i. The
+    table has names (none: empty), the arrays have ids."""
     responses = kept_responses(published.snapshot)
     if responses is None:
         raise NothingToExport(

@@ -4,7 +4,6 @@ Documents are JSON in every format. npz holds an export's arrays, with `names` w
 hold tables with names instead of ids, and single figures in NAME.scalars.json.
 """
 
-import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -90,16 +89,6 @@ def writers(name: str, content: Content, format: str, objects: Sequence[str], ra
         files |= {f"{table}.{kind}": partial(_table, columns, kind, raw) for table, columns in tables.items()}
         if scalars:
             files[f"{name}.{SCALARS}.json"] = partial(_json, {key: _figure(array) for key, array in scalars.items()})
-    return files
-
-
-def encode(name: str, content: Content, format: str, objects: Sequence[str]) -> dict[str, bytes]:
-    """{file name: bytes} of one content."""
-    files = {}
-    for file, write in writers(name, content, format, objects).items():
-        buffer = io.BytesIO()
-        write(buffer)
-        files[file] = buffer.getvalue()
     return files
 
 
@@ -204,7 +193,6 @@ def _table(columns: Mapping[str, Any], format: str, raw: bool, file: BinaryIO) -
 
 
 def arrow_table(columns: Mapping[str, Any]) -> Any:
-    """The columns as a `pyarrow.Table`."""
     import pyarrow as pa
 
     return pa.Table.from_arrays([cells(values) for values in columns.values()], names=list(columns))

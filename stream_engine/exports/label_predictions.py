@@ -16,7 +16,7 @@ KINDS = ("classify", "triplet_boost")
 
 
 def booster(published: Published) -> dict[str, Content]:
-    """Triplet classifiers j, k, alpha and label sets o_j, o_k over `classes`; and the table of `predictions`."""
+    """The triplet classifiers; and the table of `predictions`."""
     artifact = artifact_of(published, "triplet_boost")
     classes = [*artifact.report["classes"], *artifact.report.get("other_classes", [])]
     arrays = {**artifact.arrays, "classes": np.array(classes, np.str_)}
@@ -25,10 +25,8 @@ def booster(published: Published) -> dict[str, Content]:
 
 
 def classify(published: Published) -> dict[str, Content]:
-    """predicted (n,) int32, probability (n, Y), score, abstained, given, fold, reported (n,), classes (Y,); the table
-    of `predictions`, and CSV classifiers: a row a model, its setting, its accuracy with standard error and log loss on
-    objects that it had not learned from, how often it abstained, and whether it is the best; beside it the class that
-    most objects have, and the best as it was chosen without the objects that it is reported on."""
+    """The predictions, and the table `classifiers`: a row a model; the class that most objects have, and the best as it
+    was chosen without the objects that it is reported on."""
     artifact = artifact_of(published, "classify")
     held_out, report = artifact.report["held_out"], artifact.report
     rows = [dict(row) for row in report["models"]]
@@ -46,9 +44,8 @@ def classify(published: Published) -> dict[str, Content]:
 
 
 def predictions(published: Published) -> dict[str, Content]:
-    """object,label,predicted,score,abstained, a row an object; of `classify` also the probability of each class, which
-    `score` is for the predicted one. An object's own label is not used for its prediction by `classify`; by the booster
-    it is, where the object was trained on."""
+    """A row an object. Its own label is not used for its prediction by `classify`; by the booster it is, where the
+    object was trained on."""
     columns = _table(published)
     arrays = {name: np.asarray(values) for name, values in columns.items()}
     return {"predictions": Content(arrays, {"predictions": columns}, objects=tuple(columns["object"]))}

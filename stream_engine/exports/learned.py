@@ -27,9 +27,7 @@ def names_of(published: Published, kind: str, n: int) -> list[str]:
 
 
 def hierarchy(published: Published) -> dict[str, Content]:
-    """linkage (m - 1, 4) as scipy's, names (m,) of its leaves, their ids `leaves`, revenue, revenue_bound; CSV
-    merge,left,right,height,objects, a row a merge: what it joins is an object by its name, or an earlier merge, and
-    then the text is empty and left_merge or right_merge, 0 for an object, says which."""
+    """The linkage and its leaves; the table is that of `files.merges`. Raises `NothingToExport`."""
     arrays = artifact_of(published, "hierarchy").arrays
     object_names = published.object_names.get("hierarchy", published.snapshot.objects)
     names = [object_names[i] for i in arrays["leaves"].tolist()]
@@ -39,10 +37,8 @@ def hierarchy(published: Published) -> dict[str, Content]:
 
 
 def kernel(published: Published) -> dict[str, Content]:
-    """Learned kernels: method, K, W or L (K = LL' + sum mu K_a), mu of the kernels that `auxiliary` names, objective,
-    satisfied. `kernel` is that of kernel_learning, `kernel.partial_order_embedding` that of partial_order_embedding,
-    and `kernel` too where it is the only one. One over a subset has their `ids`, and K is over these; `factor` F
-    (K ~ FF') and `known` are over all."""
+    """Learned kernels. `kernel` is that of kernel_learning, `kernel.partial_order_embedding` that of
+    partial_order_embedding, and `kernel` too where it is the only one. Raises `NothingToExport`."""
     learned = {kind: a for kind, a in published.artifacts.items() if {"K", "W", "L"} & set(a.arrays)}
     if not learned:
         raise NothingToExport("no learned kernel in this state; run `stream-engine refit --state DIR kernel_learning`")
@@ -66,13 +62,7 @@ def _kernel(published: Published, artifact: Artifact) -> Content:
 
 
 def embedding(published: Published) -> dict[str, Content]:
-    """X (n, d) float64: where the objects lie, on principal axes; asked (n,) bool: whether it has answers (the
-    others lie at 0); covariance (n, d, d) float32 of each place, where it was computed; picture (n, 2) float64,
-    positions in the plane for looking at, where d > 2; supported (n, D) float64, coordinates in the number of
-    dimensions that the answers support, if fewer; lapse (); alpha () of t-STE, 0 for STE; d; held_out, what
-    held_out_accuracy and held_out_log_loss were measured on. Table
-    object,asked,axis_1 ... axis_d, and with covariances sd_1 ... sd_d, the standard deviation along each axis (a place
-    lies within 1.96 of them 95 times in 100). Nothing about workers."""
+    """The places of the objects; nothing about workers. Raises `NothingToExport`."""
     artifact = artifact_of(published, "embedding")
     points, ids = np.asarray(artifact.arrays["X"]), np.asarray(artifact.arrays["asked"])
     arrays = {"X": points, "asked": ids, "lapse": np.asarray(artifact.arrays["lapse"])}
@@ -99,9 +89,7 @@ def embedding(published: Published) -> dict[str, Content]:
 
 
 def dimensions(published: Published) -> dict[str, Content]:
-    """X (n, d) float32, weights of the objects on the interpretable dimensions, 0 or above; standard_error (n, d);
-    asked (n,) bool; reproducibility, importance, importance_error (d,); tables dimensions (object, asked, dimension_1
-    ... dimension_d) and dimension_quality, a row a dimension."""
+    """The weights of the objects on the interpretable dimensions. Raises `NothingToExport`."""
     arrays = artifact_of(published, "dimensions").arrays
     weights = np.asarray(arrays["X"])
     columns = {f"dimension_{number + 1}": column for number, column in enumerate(weights.T)}

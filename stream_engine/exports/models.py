@@ -36,11 +36,7 @@ COUNTS_TOLD = "counts_told"  # DIR/counts_told.json, see `counts_told`
 
 
 def models(published: Published) -> dict[str, Content]:
-    """model, accuracy, accuracy_by_worker (on that many workers that it never heard), their standard errors (both
-    empty: unknown, of fewer than five judgements or workers), comparisons (that were held out, see
-    `evaluation.cross_fit`), log_loss (nats an answer), calibration_error, ceiling (how often an answer is that of most
-    others), ceiling_at_most (no model that answers alike for everybody is right more often:
-    `evaluation.noise_ceiling.Ceiling`), seconds (CPU, of the refit; counts need none)."""
+    """A row a model. Raises `NothingToExport`."""
     rows = table(published)
     if not rows:
         raise NothingToExport("no evaluated model in this state; run `stream-engine refit --state DIR kernel_learning`")

@@ -27,17 +27,13 @@ class ObjectCoordinates(NamedTuple):
 
 def of_embedding(published: Published, n: int) -> ObjectCoordinates | None:
     """Where the embedding puts the objects; None where none was fitted."""
-    artifact = published.artifacts.get("embedding")
-    if artifact is None:
-        return None
-    coordinates, ids = np.asarray(artifact.arrays["X"]), np.asarray(artifact.arrays["asked"])
-    points = np.full((n, coordinates.shape[1]), np.nan)
-    points[: len(coordinates)][ids] = coordinates[ids]
-    covariance = None
-    if has_regions(artifact):
-        covariance = np.full((n, coordinates.shape[1], coordinates.shape[1]), np.nan)
-        covariance[: len(coordinates)] = artifact.arrays["covariance"]
-    return ObjectCoordinates(EMBEDDING, points, covariance)
+    places = _of_array(published, n, "X", EMBEDDING)
+    if places is None or not has_regions(artifact := published.artifacts["embedding"]):
+        return places
+    known, d = artifact.arrays["X"].shape
+    covariance = np.full((n, d, d), np.nan)
+    covariance[:known] = artifact.arrays["covariance"]
+    return places._replace(covariance=covariance)
 
 
 def has_regions(artifact: Artifact) -> bool:
@@ -47,15 +43,15 @@ def has_regions(artifact: Artifact) -> bool:
 
 def of_picture(published: Published, n: int) -> ObjectCoordinates | None:
     """The picture of an embedding with more than two dimensions, see `embedding.picture`; None where there is none."""
-    return _more(published, n, "picture", PICTURE)
+    return _of_array(published, n, "picture", PICTURE)
 
 
 def of_supported(published: Published, n: int) -> ObjectCoordinates | None:
     """The embedding in the number of dimensions that the answers support; None where that is the number it has."""
-    return _more(published, n, "supported", SUPPORTED)
+    return _of_array(published, n, "supported", SUPPORTED)
 
 
-def _more(published: Published, n: int, array: str, name: str) -> ObjectCoordinates | None:
+def _of_array(published: Published, n: int, array: str, name: str) -> ObjectCoordinates | None:
     artifact = published.artifacts.get("embedding")
     if artifact is None or array not in artifact.arrays:
         return None

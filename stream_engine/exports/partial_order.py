@@ -14,12 +14,8 @@ from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 
 def partial_order(published: Published) -> dict[str, Content]:
-    """`kept` (m, 4) int32 rows near_i, near_j, far_i, far_j with near_i < near_j, far_i < far_j; `reduced` likewise.
-
-    `canonical` is the order of the net votes of the counts alone, whatever the order of arrival. `weight_kept` and
-    `canonical_weight_kept` are the fractions of the net vote weight that each keeps (of triplets, and of quadruplets
-    where they are counted). Without triplet counts these three are not there.
-    """
+    """Rows near_i, near_j, far_i, far_j with near_i < near_j, far_i < far_j. Without triplet counts, only `kept` and
+    `reduced` are there. Raises `NothingToExport`, `Corrupt`."""
     snapshot = published.snapshot
     state = snapshot.section("partial_order")
     if not state:

@@ -23,9 +23,7 @@ _COLUMNS = (
 
 
 def workers(published: Published) -> dict[str, Content]:
-    """One row a worker, in the order of names: events, comparisons, agreed and disagreed with the others' net votes,
-    repeats and contradictions with self, catch trials passed and failed, estimated accuracy, weight; and how they
-    answer, see `evaluation.response_checks`: NaN, and 0 for integers, where positions or times are unknown."""
+    """One row a worker, in the order of names. Raises `NothingToExport`."""
     if "reliability" not in published.artifacts:
         raise NothingToExport(
             "no reliability artifact in this state; run `stream-engine refit --state DIR reliability`"
@@ -48,10 +46,7 @@ def workers(published: Published) -> dict[str, Content]:
 
 
 def participants(published: Published) -> dict[str, Content]:
-    """One row a participant, in the order of names: lapse rate; slope, the mean weight; group, from 1, -1 for whom no
-    weights were fitted; what their log odds have of the group's map and of their own; the gain of that over the group's
-    map, its standard error and p-value; the weights on the axes of the export `embedding`, divided by the slope. Raises
-    `NothingToExport`."""
+    """One row a participant, in the order of names. Raises `NothingToExport`."""
     artifact = published.artifacts.get("embedding")
     if artifact is None or not len(artifact.arrays["worker_lapse"]):
         raise NothingToExport(

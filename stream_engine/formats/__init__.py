@@ -5,9 +5,9 @@ block boundaries, and an invalid event never affects its neighbours.
 """
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any, Protocol
 
+from stream_engine.data import registered
 from stream_engine.data.comparisons import DecodedEvents
 from stream_engine.formats.options import EventOptions, UnusableOptions
 
@@ -64,5 +64,4 @@ def decoder(name: str, options: EventOptions) -> Decoder:
     name = DELIVERED_AS.get(name, name)
     if name not in FORMATS:
         raise UnusableOptions(f"unknown format {name!r}; known: {', '.join(INPUT_FORMATS)}")
-    module, _, attribute = FORMATS[name].partition(":")
-    return getattr(import_module(module), attribute)(options)
+    return registered(FORMATS[name])(options)

@@ -150,7 +150,6 @@ def is_fraction(text: str) -> bool:
 
 
 def is_flags(column: Column) -> bool:
-    """Whether a column says yes or no."""
     return bool(column.distinct) and all(flag_of(text) is not None for text in column.distinct)
 
 
@@ -321,7 +320,6 @@ def _keys(counts: Counter[str], size: int, names: tuple[str, ...]) -> dict[str, 
 
 
 def is_answer(column: Column) -> bool:
-    """Whether a column is called like an answer."""
     words = set(column.words)
     of_qualtrics = "q" in words and all(word in ("q", "{n}") or word.isdecimal() for word in words)
     return bool((ANSWER | CENTRAL) & words) or sign_of(words) != 0 or (of_qualtrics and len(words) > 1)

@@ -50,7 +50,6 @@ def plain_value(scalar: pa.Scalar) -> Any:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether values of this type are text."""
     if pt.is_dictionary(kind):
         return is_text(kind.value_type)
     return pt.is_string(kind) or pt.is_large_string(kind)
@@ -99,7 +98,6 @@ def stripped(column: pa.Array) -> pa.Array:
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether values of this type are lists."""
     return pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind)
 
 

@@ -111,7 +111,6 @@ class Decoder:
 
 
 def holds_text_cells(schema: pa.Schema) -> bool:
-    """Whether a schema says that its columns hold text cells."""
     return TEXT_CELLS.items() <= (schema.metadata or {}).items()
 
 

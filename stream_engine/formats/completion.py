@@ -282,7 +282,6 @@ def _filled(records: Records, inputs: Sequence[str], answered: str | None) -> di
 
 
 def _objects(records: Records, names: Sequence[str]) -> list[bool]:
-    """Whether each record has all objects."""
     return [all(records.columns[name].values[row] for name in names) for row in range(records.size)]
 
 

@@ -83,7 +83,6 @@ def untold(events: int) -> Origins:
 
 
 def joined_origins(parts: Sequence[Origins]) -> Origins:
-    """The origins of consecutive events."""
     if all(column.strides == (0,) for part in parts for column in part):
         return untold(sum(len(part.worker) for part in parts))
     return Origins(*(np.concatenate(column) for column in zip(*parts, strict=True)))

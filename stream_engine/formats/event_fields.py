@@ -9,9 +9,9 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from importlib import import_module
 from typing import Any, NamedTuple
 
+from stream_engine.data import registered
 from stream_engine.data.comparisons import DERIVED_TYPES, EVENT_TYPES, READABLE_TYPES
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.event_types import DerivedType, Shape
@@ -34,8 +34,7 @@ COMPARED = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operato
 
 def derived_type(name: str) -> DerivedType:
     """The type registered under a name in `DERIVED_TYPES`."""
-    module, _, attribute = DERIVED_TYPES[name].partition(":")
-    return getattr(import_module(module), attribute)
+    return registered(DERIVED_TYPES[name])
 
 
 SHAPES: dict[str, tuple[Shape, ...]] = {
@@ -63,7 +62,6 @@ class EventField(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The contract's name of the field."""
         return self.shape.name
 
     @property

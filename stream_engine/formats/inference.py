@@ -40,20 +40,15 @@ class Understanding(NamedTuple):
     obstacle: Obstacle | None = None
 
 
-def readings(records: Records, where: Mapping[str, str] = {}) -> list[Reading]:
-    """The readings of records: one, if they decide it, several that fit equally well, or none. Records that `where`
-    leaves out are not looked at. O(values).
+def understood(records: Records, where: Mapping[str, str] = {}) -> Understanding:
+    """The readings of records: one, if they decide it, several that fit equally well, or none; and what keeps others
+    from being taken. Records that `where` leaves out are not looked at. O(values).
 
     >>> from stream_engine.formats.record_columns import records_of
     >>> rows = {"Target": ["cat", "dog"], "Option1": ["dog", "owl"], "Option2": ["owl", "cat"], "Choice": ["2", "1"]}
-    >>> [(found.type, found.columns, found.answers_by) for found in readings(records_of(rows))]
+    >>> [(found.type, found.columns, found.answers_by) for found in understood(records_of(rows)).readings]
     [('pick', {'anchor': ('Target',), 'shown': ('Option1', 'Option2'), 'chosen': ('Choice',)}, 'position')]
     """
-    return understood(records, where).readings
-
-
-def understood(records: Records, where: Mapping[str, str] = {}) -> Understanding:
-    """The readings of records, and what keeps others from being taken."""
     if EVENT_FIELDS & set(records.columns):
         return Understanding([])
     records = matching(records, where)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from connectors.arrow_headers import STREAM_START
 from stream_engine import formats
 from stream_engine.data import json_floats
 from stream_engine.data.comparisons import MAX_LIST, DecodedEvents, InvalidEvent
@@ -166,7 +167,7 @@ class Decoder:
 
     def __call__(self, value: bytes | None, header: bytes = b"") -> DecodedEvents:
         """The events of `value` (see the module); `header` is unused. An empty value counts as `empty`."""
-        if value and value[:4] == ARROW_STREAM:
+        if value and value[:4] == STREAM_START:
             return self._arrow_decoder()(value)
         return self.lines(value)
 
@@ -186,7 +187,7 @@ class Decoder:
     def many(self, values: Sequence[bytes | None]) -> tuple[DecodedEvents, list[int]]:
         """Many values at once, and for every refusal which value it was in; see `formats.Decoder`. No more of them than
         hold `events_at_once`, or one."""
-        arrow = [(value or b"")[:4] == ARROW_STREAM for value in values]
+        arrow = [(value or b"")[:4] == STREAM_START for value in values]
         if any(arrow):  # up to where the other kind begins
             alike = next((n for n, schema in enumerate(arrow) if schema != arrow[0]), len(values))
             decode = self._arrow_decoder() if arrow[0] else self

@@ -26,7 +26,6 @@ class Column(NamedTuple):
 
     @property
     def distinct(self) -> set[str]:
-        """The values that occur."""
         return {text for text in self.texts if text is not None}
 
     @property

@@ -34,7 +34,6 @@ class Filters(NamedTuple):
 
 
 def is_boolean(column: Column) -> bool:
-    """Whether a column says yes or no."""
     values = {text.casefold() for text in column.distinct}
     return bool(values) and values <= _TRUE | _FALSE
 
@@ -94,12 +93,6 @@ def distinguishing_filters(records: Records, good: Sequence[bool], other: Sequen
     _, _, name, values = min(candidates, key=lambda candidate: candidate[:2])
     why = f"{sum(other):,} records are something else"
     return Filters("questions", {name: LIST_SEPARATOR.join(values)}, why)
-
-
-def with_answers(column: Column, codes: Sequence[str]) -> Filters:
-    """Leave out what is no answer: another key, no key in time."""
-    others = sorted(column.distinct - set(codes))[:3]
-    return Filters("questions", {column.name: LIST_SEPARATOR.join(codes)}, f"no answers: {', '.join(others)}")
 
 
 _TRAINING = re.compile(r"training.*", re.I)

@@ -61,11 +61,15 @@ def first_of_files(settings: Settings) -> Iterator[Record]:
         try:
             record = reader.read()
             if record is not None and not record.problem:
-                yield record._replace(value=record.value.slice(0, MAX_ROWS)) if record.format == "arrow" else record
+                yield _shortened(record)
         except (SourceFailed, OSError, ValueError):
             continue
         finally:
             reader.close()
+
+
+def _shortened(record: Record) -> Record:
+    return record._replace(value=record.value.slice(0, MAX_ROWS)) if record.format == "arrow" else record
 
 
 def _first_of_store(settings: Settings, uri: str) -> Iterator[Record]:
@@ -75,11 +79,7 @@ def _first_of_store(settings: Settings, uri: str) -> Iterator[Record]:
             while not store.finished():
                 for record in store.poll(1.0):
                     if not record.problem:
-                        yield (
-                            record._replace(value=record.value.slice(0, MAX_ROWS))
-                            if record.format == "arrow"
-                            else record
-                        )
+                        yield _shortened(record)
                     return
         except SourceFailed:
             return  # the run itself reports the problem

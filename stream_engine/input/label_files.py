@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Mapping
 
-from connectors import Position, Record, open_source
+from connectors import Position, Record, records_of
 from stream_engine.data.csv_grammar import column_names
 from stream_engine.formats.options import EventOptions
 from stream_engine.input.decoding import Block, RecordDecoder
@@ -14,18 +14,12 @@ def read_labels(path: str, columns: Mapping[str, tuple[str, ...]]) -> tuple[list
 
     In a CSV of exactly two columns, one of them `object`, the other one is the label whatever its name.
     """
-    source = open_source(path, {})
     blocks: list[Block] = []
-    size, check = 0, 0
-    try:
-        ingest = None
-        while not source.finished():
-            for record in source.poll(0.1):
-                ingest = ingest or RecordDecoder(EventOptions("label", label_columns(record.header, columns)))
-                blocks += ingest.blocks([record])
-                size, check = record.next_offset, zlib.crc32(_bytes(record), check)
-    finally:
-        source.close()
+    size, check, ingest = 0, 0, None
+    for record in records_of([path]):
+        ingest = ingest or RecordDecoder(EventOptions("label", label_columns(record.header, columns)))
+        blocks += ingest.blocks([record])
+        size, check = record.next_offset, zlib.crc32(_bytes(record), check)
     return blocks, Position(size, check)
 
 

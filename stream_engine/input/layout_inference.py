@@ -10,7 +10,7 @@ from msgspec import structs
 
 from stream_engine.formats.example_reading import example_reading
 from stream_engine.formats.field_values import number_of
-from stream_engine.formats.inference import readings, understood
+from stream_engine.formats.inference import understood
 from stream_engine.formats.json_places import is_utf8
 from stream_engine.formats.options import UnusableOptions
 from stream_engine.formats.reading import Obstacle, Reading
@@ -59,7 +59,7 @@ def prepare(settings: Settings, command: str = "") -> PreparedSettings:
         if not problem and understanding.obstacle:
             problem = understanding.obstacle.fact + _next_step(understanding.obstacle, layout_settings, command)
     n_rows = matching(first_records(settings), events.where).size
-    readable = bool(events.where) and bool(readings(first_records(settings)))
+    readable = bool(events.where) and bool(understood(first_records(settings)).readings)
     if not problem and (fact := fact_of(first_records(settings), events.where, n_rows, readable)):
         problem = fact + _next_step(Obstacle(fact), settings, command)
     problem = problem.replace(COMMAND, command_of(structs.replace(settings, input=Input()), command))

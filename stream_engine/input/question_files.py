@@ -4,6 +4,8 @@ A file of answers is also a file of questions (see `stream_engine.evaluation.ans
 with about 2 kB of memory per question.
 """
 
+from contextlib import closing
+
 from msgspec import structs
 
 from connectors import Record, SourceFailed, UnusableSource, split_uri
@@ -24,19 +26,13 @@ def read(settings: Settings) -> QuestionTable:
         raise BadQuestion(f"{other_sources[0]}: expected files of questions, or - for standard input")
     try:
         settings = prepare(settings).settings
-        reader, lines = (
-            QuestionReader(event_options(settings)),
-            LineNumbers(settings.input.format, text_layout_of(settings)),
-        )
-        for uri in settings.source:
-            source_of_uri = source(settings, uri, {})
-            try:
-                while not source_of_uri.finished():
-                    for record in source_of_uri.poll(1.0):
-                        _add(record, reader, lines, settings.input.format)
-            finally:
-                source_of_uri.close()
-        lines.close()
+        reader = QuestionReader(event_options(settings))
+        with closing(LineNumbers(settings.input.format, text_layout_of(settings))) as lines:
+            for uri in settings.source:
+                with closing(source(settings, uri, {})) as source_of_uri:
+                    while not source_of_uri.finished():
+                        for record in source_of_uri.poll(1.0):
+                            _add(record, reader, lines, settings.input.format)
     except (SourceFailed, UnusableSource, UnreadableHeader) as error:
         raise BadQuestion(str(error)) from None
     return reader.questions()

@@ -130,8 +130,6 @@ class Text(Unit):
 
 
 class Rows(Unit):
-    """Rows of a table."""
-
     def within_bounds(self, record: Record, bounds: Bounds) -> Iterator[Record]:
         """The record in parts of at most `max_bytes`, because a file, unlike a message, is valid whatever its size.
         A single row that is larger is a problem."""
@@ -212,7 +210,6 @@ UNITS: dict[str, Unit] = {"byte": Text(), "row": Rows(), "message": Messages(), 
 
 
 def unit_of(record: Record) -> Unit:
-    """The unit of a record's offsets."""
     return UNITS[record.unit]
 
 

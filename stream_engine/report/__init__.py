@@ -9,11 +9,11 @@ shown, never events, and participants only on request.
 """
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from stream_engine.data import registered
 from stream_engine.report.drawings import Drawing
 
 # name of the section, which is its anchor on the page -> "module:function" giving `Section | None` from a Material
@@ -64,5 +64,4 @@ class Section(NamedTuple):
 
 def maker(name: str) -> Callable[..., Section | None]:
     """The function registered under `name`."""
-    module, _, function = SECTIONS[name].partition(":")
-    return getattr(import_module(module), function)
+    return registered(SECTIONS[name])

@@ -116,6 +116,19 @@ def shape_number(group: int) -> int:
     return (group + group // len(COLOURS)) % len(SHAPES) if group >= 0 else 0
 
 
+MAX_NAME_LETTERS = 24
+
+
+def shortened(name: str) -> str:
+    """The name of an object as figures show it: a long one without its end."""
+    return name if len(name) <= MAX_NAME_LETTERS else f"{name[: MAX_NAME_LETTERS - 1]}…"
+
+
+def without_regions(drawing: Drawing) -> Drawing:
+    """The figure without ellipses."""
+    return drawing._replace(marks=tuple(mark for mark in drawing.marks if not isinstance(mark, Ellipses)))
+
+
 def extent(drawing: Drawing) -> tuple[float, float, float, float]:
     """low and high of x, low and high of y, of all marks with a margin, unless an axis says otherwise."""
     xs, ys = zip(*(_spread(mark) for mark in drawing.marks)) if drawing.marks else ((), ())
@@ -150,8 +163,11 @@ def _spread(mark: Mark) -> tuple[np.ndarray, np.ndarray]:
     return mark.x, mark.y
 
 
-def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers between low and high, at most so many and a few less.
+MAX_TICKS = 6
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Round numbers between low and high, at most `MAX_TICKS` and a few less.
 
     >>> ticks(0.0, 1.0), ticks(-3.0, 41.0)
     ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.0, 10.0, 20.0, 30.0, 40.0])
@@ -159,8 +175,8 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
     span = high - low
     if not np.isfinite(span) or span <= 0:
         return [low]
-    size = 10.0 ** float(np.floor(np.log10(span / most)))
-    step = next(size * k for k in (1.0, 2.0, 2.5, 5.0, 10.0, 20.0) if span / (size * k) <= most)
+    size = 10.0 ** float(np.floor(np.log10(span / MAX_TICKS)))
+    step = next(size * k for k in (1.0, 2.0, 2.5, 5.0, 10.0, 20.0) if span / (size * k) <= MAX_TICKS)
     first = int(np.ceil(low / step - 1e-9))
     return [round(k * step, 12) + 0.0 for k in range(first, int(np.floor(high / step + 1e-9)) + 1)]
 

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from stream_engine.report.drawings import Drawing, Ellipses, Points, extent
+from stream_engine.report.drawings import MAX_NAME_LETTERS, Drawing, Points, extent, without_regions
 from stream_engine.report.figure_marks import BY_GROUP, MIN_MAP_RATIO, Markers, draw_marks
 from stream_engine.report.figure_names import (
     DPI,
     LINE_OF_PAGE,
-    MAX_NAME_LETTERS,
     MAX_TIED_NAMES,
     draw_names,
     draw_thumbnails,
@@ -50,7 +49,7 @@ def encoded(
     from matplotlib.figure import Figure
 
     if not style.regions:
-        drawing = drawing._replace(marks=tuple(mark for mark in drawing.marks if not isinstance(mark, Ellipses)))
+        drawing = without_regions(drawing)
     size = {"font.size": style.size, "axes.labelsize": style.size, "legend.fontsize": style.size}
     size |= {"xtick.labelsize": style.size, "ytick.labelsize": style.size}
     family = {"font.family": [style.font, "DejaVu Sans"]} if style.font else {}

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from stream_engine.report.drawings import Drawing, Points
+from stream_engine.report.drawings import Drawing, Points, shortened
 from stream_engine.report.figure_marks import GREY, colour
 from stream_engine.report.labels import Box, OccupiedBoxes, holds, label_positions
 
 DPI = 300  # of PNG, and of pictures in the others
 LINE_OF_PAGE = 11.0  # pixels of the text of a line on the page
-MAX_NAME_LETTERS = 24
 MAX_TIED_NAMES = 150  # of a map whose names are tied to points by lines where there is no room beside them
 
 
@@ -130,7 +129,7 @@ def draw_names(
         unit = size / LINE_OF_PAGE  # points of a pixel, in which `label_positions` has its distances
         x, y = (coordinate[bare] / unit for coordinate in _at(mark, axes))
         whole = [mark.names[i] if texts is None else str(texts[mark.ids[i]]) for i in bare]
-        names = [name if len(name) <= MAX_NAME_LETTERS else f"{name[: MAX_NAME_LETTERS - 1]}…" for name in whole]
+        names = [shortened(name) for name in whole]
         widths = np.array([_width(name, LINE_OF_PAGE) + 2 for name in names])
         within, *occupied = (
             tuple(edge / unit for edge in box_edges) for box_edges in ((box.x0, box.x1, box.y0, box.y1), *boxes)

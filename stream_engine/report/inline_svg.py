@@ -25,12 +25,14 @@ from stream_engine.report.drawings import (
     extent,
     rule_texts,
     shape_number,
+    shortened,
     ticks,
+    without_regions,
 )
 from stream_engine.report.labels import label_positions
 
 LEFT, RIGHT, TOP, BOTTOM = 56, 14, 10, 44  # pixels about what is drawn; more at the left where texts there are long
-LETTER, LINE, LONGEST = 6.2, 12.0, 24  # pixels of a usual letter, and of a line; letters of a name
+LETTER, LINE = 6.2, 12.0  # pixels of a usual letter, and of a line
 ANCHOR = {1: "", 0: ' text-anchor="middle"', -1: ' text-anchor="end"'}
 PATHS = {  # about (0, 0), some 8 pixels large
     "circle": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
@@ -50,8 +52,7 @@ class _Scale:
     def __init__(self, drawing: Drawing):
         self.drawing = drawing
         points = any(isinstance(mark, Points) for mark in drawing.marks)  # regions about them are shown on demand
-        firm = tuple(mark for mark in drawing.marks if not (points and isinstance(mark, Ellipses)))
-        x0, x1, y0, y1 = extent(drawing._replace(marks=firm))
+        x0, x1, y0, y1 = extent(without_regions(drawing) if points else drawing)
         texts = [len(text) for _, text in drawing.y.ticks or ()]
         self.left = max(LEFT, int(LETTER * max(texts, default=0)) + 14)
         self.wide, self.high = drawing.width - self.left - RIGHT, drawing.height - TOP - BOTTOM
@@ -97,7 +98,6 @@ def _shapes_of(drawing: Drawing) -> list[str]:
 
 
 def shape_of(group: int) -> str:
-    """The shape of a group's points."""
     return SHAPES[shape_number(group)]
 
 
@@ -148,7 +148,7 @@ def _points(mark: Points, scale: _Scale) -> Iterator[str]:
             f'y="{y[place]:.1f}" data-i="{i}"/>'
         )
     yield '</g><g class="names">'
-    names = [text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…" for text in mark.names]
+    names = [shortened(text) for text in mark.names]
     within = scale.left, scale.left + scale.wide, -TOP - scale.high, -TOP
     for spot in label_positions(x, -y, np.array([LETTER * len(text) + 2 for text in names]), LINE, within):
         where = f'x="{spot.x:.1f}" y="{4 - spot.y:.1f}"{ANCHOR[spot.side]} data-i="{mark.ids[spot.number]}"'

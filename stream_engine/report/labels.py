@@ -200,7 +200,6 @@ class OccupiedBoxes:
         self._boxes: dict[tuple[int, int], list[Box]] = {}
 
     def add(self, box: Box) -> None:
-        """Add a box."""
         for cell in self._cells(box):
             self._boxes.setdefault(cell, []).append(box)
 

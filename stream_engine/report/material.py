@@ -85,7 +85,6 @@ class Material(NamedTuple):
 
     @property
     def snapshot(self) -> Snapshot:
-        """The snapshot that the report is about."""
         return self.published.snapshot
 
     @property
@@ -99,7 +98,6 @@ class Material(NamedTuple):
         return next((coordinates for coordinates in self.maps if coordinates.name == PICTURE), self.places)
 
     def artifact(self, kind: str) -> Artifact | None:
-        """The artifact of that kind, if there is one."""
         return self.published.artifacts.get(kind)
 
     @property

@@ -70,7 +70,6 @@ class RecentEvents:
         self._n_rejected = self._n_seen = 0.0
 
     def add(self, rejected: int, accepted: int) -> None:
-        """Add the events of a block."""
         if self._n_seen > MIN_EVENTS:
             self._n_rejected, self._n_seen = self._n_rejected * MIN_EVENTS / self._n_seen, float(MIN_EVENTS)
         self._n_rejected, self._n_seen = self._n_rejected + rejected, self._n_seen + rejected + accepted

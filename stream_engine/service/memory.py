@@ -72,7 +72,6 @@ class Memory:
 
     @property
     def is_given(self) -> bool:
-        """Whether a budget was set."""
         return self._budget is not None
 
     def left(self) -> int:

@@ -59,7 +59,6 @@ class PartitionGauge:
         self._other_values: dict[str, float] = {}
 
     def set(self, partition: str, value: float) -> None:
-        """Set the value of a partition."""
         label = self._labels.of(partition)
         if label == OTHER_PARTITIONS:
             if not self._other_values:  # put together when it is asked for
@@ -72,8 +71,6 @@ class PartitionGauge:
 
 
 class _Instruments:
-    """Makes instruments in a registry."""
-
     def __init__(self, registry: CollectorRegistry, partitions: PartitionLabels):
         self.registry, self.partitions = registry, partitions
 

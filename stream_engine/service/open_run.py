@@ -9,6 +9,7 @@ from pathlib import Path
 from connectors import Position, Source, split_uri
 from stream_engine.data import available_memory
 from stream_engine.data.comparisons import Quadruplet, Triplet
+from stream_engine.data.descriptors import raised_limit
 from stream_engine.data.signatures import in_environment, signing_of_environment, signing_with
 from stream_engine.input.decoding import RecordDecoder
 from stream_engine.input.in_flight import InFlight
@@ -17,7 +18,6 @@ from stream_engine.input.settings import Settings
 from stream_engine.input.sources import event_options, source
 from stream_engine.service.context import Context, HttpContext
 from stream_engine.service.dead_letters import folder_of
-from stream_engine.service.descriptors import raised_limit
 from stream_engine.service.learning import Learning, open_learning
 from stream_engine.service.partition_share import partition_numbers
 from stream_engine.service.prediction_monitor import PredictionMonitor

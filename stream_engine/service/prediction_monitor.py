@@ -127,7 +127,6 @@ class PredictionMonitor:
         return self._online.artifact(snapshot, online.get("triplet", {}).get("rolling", {}).get("accuracy"))
 
     def close(self) -> None:
-        """Wait for the thread."""
         self._pool.shutdown(cancel_futures=True)
 
     def _renew(self) -> None:

@@ -112,7 +112,6 @@ class RefitSchedule:
             )
 
     def running(self) -> list[str]:
-        """The kinds of refits that are running."""
         return list(self._workers.running)
 
     def cancel(self) -> None:

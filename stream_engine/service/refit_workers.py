@@ -28,8 +28,6 @@ class Outcome(NamedTuple):
 
 
 class _RefitProcess:
-    """The process of one refit, and its reports so far."""
-
     def __init__(
         self,
         kind: str,

@@ -145,7 +145,6 @@ def _rare_gc() -> Iterator[None]:
 
 @contextmanager
 def _log_start_and_end(run: OpenRun) -> Iterator[None]:
-    """Log the start and the end of a run, however it ends."""
     began, counts_before = time.monotonic(), _counts(run)
     run.context.log.info("run started", **_start(run))
     why = "stop requested"

@@ -137,7 +137,6 @@ class SnapshotPublisher:
         self.problem = error
 
     def busy(self) -> bool:
-        """Whether a snapshot is being published."""
         return self._publishing is not None and not self._publishing.done()
 
     def wait(self) -> None:
@@ -164,5 +163,4 @@ class SnapshotPublisher:
         return publication
 
     def close(self) -> None:
-        """Wait for the thread."""
         self._pool.shutdown()

@@ -36,7 +36,6 @@ class SourceHealth:
         self._stalled_since: dict[str, float] = {}  # what is stalled -> when that was last logged
 
     def add(self, uri: str, source: Source) -> None:
-        """Add a source that was opened."""
         self._sources.append((uri, source))
 
     def starting(self) -> None:

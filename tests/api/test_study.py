@@ -22,12 +22,12 @@ import stream_engine as se
 from stream_engine.asking.knowledge import CannotAsk
 from stream_engine.evaluation import NoModel
 from stream_engine.exports import contents
-from stream_engine.exports.files import encode as files_of
 from stream_engine.refits import clusters, embedding
 from stream_engine.report import writing
 from stream_engine.state.artifact import encode
 from stream_engine.state.store import Store
 from tests.conftest import ROOT
+from tests.support.exported_bytes import encode as files_of
 from tests.support.generators import planted_triplets
 
 GROUPS = 3

@@ -12,10 +12,10 @@ from stream_engine import exports
 from stream_engine.commands.by_name import by_name
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.exports import Content, object_table
-from stream_engine.exports.files import encode
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
+from tests.support.exported_bytes import encode
 from tests.support.process import engine
 
 NAMES = ["10", "2", "b, with comma", "0", "é", "1", "late"]

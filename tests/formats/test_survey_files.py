@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from stream_engine.formats.inference import readings
+from stream_engine.formats.inference import understood
 from stream_engine.formats.options import UnreadableHeader
 from stream_engine.formats.record_columns import records_of
 from stream_engine.input.answers_in_words import answers
@@ -59,7 +59,7 @@ def test_an_object_that_is_called_by_a_number_changes_nothing(columns):
     shown = [random.sample(names, 3) for _ in range(40)]
     rows = [[*row, random.choice(row[1:])][: len(columns)] for row in shown if row[0] != "x0"]
     other = [["7" if name == "x0" else name for name in row] for row in rows]
-    one, two = (readings(records_of(dict(zip(columns, map(list, zip(*each)))))) for each in (rows, other))
+    one, two = (understood(records_of(dict(zip(columns, map(list, zip(*each)))))).readings for each in (rows, other))
     assert len(one) == len(two) == 1
     assert (one[0].type, one[0].columns, one[0].answers_by) == (two[0].type, two[0].columns, two[0].answers_by)
 
@@ -72,7 +72,7 @@ def test_an_answer_about_three_objects_is_doubtful_where_no_word_says_what_it_me
     random = Random(0)
     shown = [random.sample([f"x{i}" for i in range(9)], 3) for _ in range(30)]
     columns = dict(zip(("o1", "o2", "o3"), map(list, zip(*shown))))
-    found = readings(records_of(columns | {column: [random.choice(row) for row in shown]}))
+    found = understood(records_of(columns | {column: [random.choice(row) for row in shown]})).readings
     assert [each.type for each in found] == kinds and all(bool(each.doubt) == (len(kinds) > 1) for each in found)
 
 
@@ -83,7 +83,7 @@ def with_keys(keys, objects=3):
     columns = {f"stim{place + 1}": [row[place] for row in shown] for place in range(objects)}
     if objects == 2:
         columns["target"] = [random.choice([name for name in names if name not in row]) for row in shown]
-    return readings(records_of(columns | {"key_resp.keys": [keys[n % len(keys)] for n in range(60)]}))
+    return understood(records_of(columns | {"key_resp.keys": [keys[n % len(keys)] for n in range(60)]})).readings
 
 
 @pytest.mark.parametrize(

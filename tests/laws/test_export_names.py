@@ -17,7 +17,7 @@ from stream_engine.exports import Content
 from stream_engine.exports.array_types import SCALARS, Array
 from stream_engine.exports.clusters import OF_PARTITION
 from stream_engine.exports.declarations import ARRAYS, LEFT_OUT, columns, declared
-from stream_engine.exports.files import NameColumn, encode
+from stream_engine.exports.files import NameColumn
 from stream_engine.exports.table_columns import TABLES
 from stream_engine.refits import REFITS
 from stream_engine.state import artifact as artifacts
@@ -26,6 +26,7 @@ from stream_engine.state.artifact_checks import schema_of
 from stream_engine.state.published import Published
 from tests.support.crafted_worlds import artifacts_of, state
 from tests.support.export_files import ADDED, read
+from tests.support.exported_bytes import encode
 
 DOCUMENTS = {"objects", "summary"}
 WITH_ARRAYS = [what for what in exports.all_exports() if what not in DOCUMENTS]

@@ -6,11 +6,12 @@ import pytest
 from stream_engine import exports
 from stream_engine.data.comparisons import Triplet
 from stream_engine.exports import Content, NothingToExport
-from stream_engine.exports.files import FORMATS, MEDIA_TYPES, encode
+from stream_engine.exports.files import FORMATS, MEDIA_TYPES
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from tests.support.crafted_worlds import published as crafted
 from tests.support.export_files import read
+from tests.support.exported_bytes import encode
 
 NAMES = ["a", "b, with comma", 'c "quoted"', "dé", "e\nf"]
 

@@ -11,8 +11,8 @@ from http.client import HTTPResponse
 import httpx
 
 from stream_engine.data import logs
+from stream_engine.data.descriptors import connections_allowed, raised_limit
 from stream_engine.data.rate_limit import RateLimit, RateLimitFilter
-from stream_engine.service.descriptors import connections_allowed, raised_limit
 from stream_engine.service.http import listener
 from tests.support.process import until
 from tests.support.served import Lines, closed_by_server, served, stored

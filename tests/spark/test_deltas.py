@@ -18,7 +18,6 @@ from pyarrow import parquet
 from connectors import Position, Record, SourceFailed, UnusableSource, open_source, spark_deltas
 from stream_engine import exports
 from stream_engine.commands.by_name import by_name
-from stream_engine.exports.files import encode
 from stream_engine.exports.summary import summary_of
 from stream_engine.formats.options import EventOptions, UnusableOptions
 from stream_engine.input.decoding import RecordDecoder
@@ -28,6 +27,7 @@ from stream_engine.spark.job_arguments import job_of
 from stream_engine.state.engine import Engine
 from stream_engine.state.spark_deltas import COUNTS
 from tests.support import spark_written
+from tests.support.exported_bytes import encode
 from tests.support.facts import states, stating
 from tests.support.process import engine, jsonl, one_line, summary
 from tests.support.spark_written import messages

@@ -7,9 +7,10 @@ model predicts better than chance, nothing is said about the map, the clusters o
 """
 
 from collections.abc import Mapping
-from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple
+
+from stream_engine.data import registered
 
 RESULT, WARNING, GAP = "result", "warning", "gap"  # what was found; what is wrong with the data; what is missing
 
@@ -44,11 +45,7 @@ Findings = dict[str, tuple[Finding, ...]]  # by topic
 
 def findings(facts: Any) -> Findings:
     """Every finding about a state, by topic. `facts`: see `findings.facts.Facts`."""
-    by_topic = {}
-    for topic, entry in TOPICS.items():
-        module, _, function = entry.partition(":")
-        by_topic[topic] = tuple(getattr(import_module(module), function)(facts))
-    return by_topic
+    return {topic: tuple(registered(entry)(facts)) for topic, entry in TOPICS.items()}
 
 
 def warnings(by_topic: Findings) -> tuple[Finding, ...]:

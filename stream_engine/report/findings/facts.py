@@ -56,7 +56,6 @@ class Commands(NamedTuple):
 
     @property
     def lists_participants(self) -> bool:
-        """Whether the command that was typed lists participants already."""
         return self.lists or not {"--participants", "--workers"}.isdisjoint(self.typed.split())
 
     @property

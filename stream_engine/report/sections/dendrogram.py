@@ -3,11 +3,10 @@
 import numpy as np
 
 from stream_engine.report import Section, Table
-from stream_engine.report.drawings import Axis, Drawing, Segments
+from stream_engine.report.drawings import Axis, Drawing, Segments, shortened
 from stream_engine.report.material import Material
 
 MAX_OBJECTS = 1500  # objects of which it is made: of more, of those that are shown first
-MAX_NAME_LETTERS = 24  # letters of a name
 UNIT_OF_ADDS = "as the difference in similarity from the most similar two objects"
 MAX_DRAWN = 120  # that are drawn; of more objects, the last merges
 
@@ -87,10 +86,7 @@ def draw(merges: np.ndarray, names: list[str]) -> Drawing:
         [np.stack([across[:, k], along[:, k], across[:, k + 1], along[:, k + 1]], axis=1) for k in range(3)]
     )
     height = int(max(200, 14 * len(leaves) + 60))
-    ticks = tuple(
-        (10.0 * place + 5.0, text if len(text) <= MAX_NAME_LETTERS else f"{text[: MAX_NAME_LETTERS - 1]}…")
-        for place, text in enumerate(texts)
-    )
+    ticks = tuple((10.0 * place + 5.0, shortened(text)) for place, text in enumerate(texts))
     return Drawing(
         "dendrogram",
         "Dendrogram",

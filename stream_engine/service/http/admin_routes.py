@@ -14,7 +14,6 @@ ACCEPTED = 202  # it will be done
 
 
 def admin_routes(context: HttpContext) -> list[Route]:
-    """The routes below /admin."""
     requests = context.requests
 
     async def snapshot(request: Request) -> Response:

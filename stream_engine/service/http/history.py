@@ -21,7 +21,6 @@ class History:
         self._thread.start()
 
     def take(self) -> None:
-        """Keep this moment."""
         figures = self._figures()
         moment = tuple(figures[name] for name in SERIES)
         with self._lock:
@@ -37,7 +36,6 @@ class History:
         return {name: [moment[number] for moment in moments] for number, name in enumerate(SERIES)}
 
     def close(self) -> None:
-        """End the thread."""
         self._end.set()
         self._thread.join(5)
 

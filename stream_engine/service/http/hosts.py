@@ -47,7 +47,6 @@ class Hosts:
         return self._allows(host_of(authority))
 
     def _allows(self, host: str) -> bool:
-        """Whether the settings name this host."""
         return host in self._allowed_hosts or any(
             n.startswith("*.") and host.endswith(n[1:]) for n in self._allowed_hosts
         )

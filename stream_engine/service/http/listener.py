@@ -21,8 +21,8 @@ from structlog.typing import FilteringBoundLogger
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from stream_engine.data.descriptors import connections_allowed, raised_limit
 from stream_engine.input.settings import HttpSettings
-from stream_engine.service.descriptors import connections_allowed, raised_limit
 from stream_engine.service.http.access import HEAD_BYTES, MayChange, RequestMiddleware
 from stream_engine.service.http.certificate import Certificate
 from stream_engine.service.http.hosts import Hosts
@@ -114,7 +114,6 @@ class Connection(H11Protocol):
 
     @property
     def answering(self) -> bool:
-        """Whether a request is being answered."""
         return self.cycle is not None and not self.cycle.response_complete
 
     @property

@@ -52,7 +52,6 @@ class LiveAnswers:
         self._questions = LiveQuestions()
 
     def routes(self) -> list[Route]:
-        """What an application serves."""
         return [
             Route("/predict", self._predict, methods=["POST"]),
             Route("/nearest", self._nearest),

@@ -49,7 +49,6 @@ class LivePage:
         self._ready = ""  # the fingerprint of the newest page that is made
 
     def routes(self) -> list[Route]:
-        """What an application serves."""
         return [
             Route("/", self._shell),
             Route("/page", self._body),

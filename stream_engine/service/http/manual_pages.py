@@ -32,7 +32,6 @@ th, td { border: 1px solid var(--line); padding: .2rem .5rem; text-align: left; 
 
 
 def routes() -> list[Route]:
-    """What an application serves."""
     return [Route("/docs", _to_index), Route("/docs/", _page), Route("/docs/{page:path}", _page)]
 
 
