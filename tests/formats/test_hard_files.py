@@ -117,7 +117,7 @@ def test_codes_that_nothing_explains_are_refused_with_a_whole_command_that_reads
     (tmp_path / "t.csv").write_text(table(rows))
     said = engine("preview", tmp_path / "t.csv", status=None).stderr
     command = shlex.split(re.search(r"stream-engine run .*?(?= \()", said)[0])
-    assert command[:3] == ["stream-engine", "run", str(tmp_path / "t.csv")] and "worker=vp" in " ".join(command)
+    assert command[:3] == ["stream-engine", "run", str(tmp_path / "t.csv")] and "participant=vp" in " ".join(command)
     engine("run", *command[2:], "--state", tmp_path / "s", "--no-refits")
     assert summary(tmp_path / "s")["comparisons"] == 40
 
