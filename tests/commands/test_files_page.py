@@ -48,7 +48,7 @@ def of_corpus(name, said):
 # beginning of the first column -> name, bytes, comparisons, objects, refused, what the run says
 FILES = {
     "this engine": ("a.csv", b"anchor,near,far\na,b,c\n", 1, 3, 0, ""),
-    "[salmon]": ("responses.csv", SALMON.encode(), 2, 4, 0, "anchor=head,near=winner,far=loser,worker=puid"),
+    "[salmon]": ("responses.csv", SALMON.encode(), 2, 4, 0, "anchor=head,near=winner,far=loser,participant=puid"),
     "[tripletTools]": (
         "t.csv",
         TRIPLET_TOOLS.encode(),
@@ -65,12 +65,12 @@ FILES = {
     "[Qualtrics]": of_corpus("Qualtrics, embedded data, names", "choice_{n}"),
     "[Gorilla]": of_corpus("Gorilla", "chosen=Response"),
     "[PsychoPy]": of_corpus("PsychoPy, arrow keys", "chosen=key_resp.keys"),
-    "[lab.js]": of_corpus("lab.js", "worker=participant_id"),
+    "[lab.js]": of_corpus("lab.js", "participant=participant_id"),
     "[oTree]": of_corpus("wide, oTree", "triplets.{n}.player.choice"),
     "[Label Studio]": of_corpus("label-studio, JSON", "annotations.completed_by"),
-    "[Meadows]": of_corpus("Meadows, tree", "worker=participation"),
+    "[Meadows]": of_corpus("Meadows, tree", "participant=participation"),
     "Meadows, annotations": of_corpus("Meadows, annotations", ""),
-    "MTurk": of_corpus("MTurk, batch results", "worker=WorkerId"),
+    "MTurk": of_corpus("MTurk, batch results", "participant=WorkerId"),
     "Google Forms": of_corpus("Google Forms", "Which is more similar to {a}"),
     "[cblearn]": ("triplets.csv", b"i,j,k\n3,1,4\n", 1, 3, 0, "anchor=i,near=j,far=k"),
     "cblearn, `list-order` by": ("triplets.txt", b"3 1 4\n4 1 3\n", 2, 3, 0, ""),
