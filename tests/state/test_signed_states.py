@@ -56,6 +56,15 @@ def test_a_signed_state_is_read_with_its_key_alone(events, monkeypatch):
     assert found["summary"]["triplets"] == 2 and "spectral" in found["artifacts"]
 
 
+def test_what_forget_replaces_in_a_signed_state_is_gone(events, monkeypatch):
+    monkeypatch.setenv(KEY, ONE)
+    run(events)
+    state = events.parent / "state"
+    engine("forget", "--state", state, "--object", "c")
+    assert [path.name for path in state.rglob("*.snapshot")] == ["000000000002.snapshot"]
+    assert not list(state.rglob("*.artifact"))
+
+
 def test_results_of_a_signed_state_are_sent(events, monkeypatch):
     """By a process that has the key of the settings from the run."""
     monkeypatch.setenv("MY_KEY", ONE)
