@@ -23,6 +23,7 @@ ATTEMPTS = 10  # to copy a snapshot before a run prunes it
 MANIFEST = "manifest"
 _PIECE = 8 << 20
 _OF_A_PROCESS = ("lock", "in_flight", "suspects.json", "scratch", "served", "forgetting")  # not of the state
+_NOT_COPIED = (*_OF_A_PROCESS, f"{MANIFEST}.json")  # a state that was restored has that of its backup
 _PUBLISHED = ("snapshots", "artifacts", "dead_letters")
 
 
@@ -94,7 +95,7 @@ def _others(store: Store, inside: str) -> Iterator[str]:
     disk, folder = store.disk, os.path.realpath(store.directory / inside)
     for name in disk.listdir(store.directory / inside):
         path = os.path.join(inside, name)
-        if name.startswith(".") or path in _OF_A_PROCESS + _PUBLISHED:
+        if name.startswith(".") or path in _NOT_COPIED + _PUBLISHED:
             continue
         real = os.path.realpath(store.directory / path)
         if disk.is_file(store.directory / path):

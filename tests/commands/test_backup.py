@@ -50,6 +50,17 @@ def test_a_backup_that_is_copied_back_is_the_state(whole, tmp_path):
     assert sorted((path, path.stat().st_mtime_ns) for path in (tmp_path / "copies").rglob("*")) == backups
 
 
+def test_a_restored_state_that_has_gone_on_is_backed_up_without_the_manifest_of_before(whole, tmp_path):
+    file, one = whole
+    shutil.copytree(one, tmp_path / "one")
+    engine("backup", "--state", tmp_path / "one", "--to", tmp_path / "copies")
+    shutil.copytree(tmp_path / "copies" / "000000000002", tmp_path / "again")
+    more = jsonl(file.parent / "more.jsonl", ['{"anchor":"a","near":"b","far":"c"}'])
+    engine("run", more, "--state", tmp_path / "again", "--no-refits")
+    engine("backup", "--state", tmp_path / "again", "--to", tmp_path / "copies")
+    assert "ok     backup: all " in engine("verify", "--state", tmp_path / "copies" / "000000000003").stdout
+
+
 @pytest.mark.parametrize("page", ["tour.md", "runbook.md", "how-to/recover.md"])
 def test_the_pages_restore_one_backup_where_there_are_several(page, tmp_path):
     commands = re.findall(r"^\$ cp -r (\S+) (\w+)", (ROOT / "stream_engine" / "docs" / page).read_text(), re.M)
