@@ -19,7 +19,7 @@ from stream_engine.state.forgetting import (
 )
 from stream_engine.state.names_in_letters import naming
 from stream_engine.state.snapshot import Snapshot
-from stream_engine.state.store import Lock, Store
+from stream_engine.state.store import Lock, NoSuchSnapshot, Store
 
 _ELSEWHERE = (
     "Older snapshots and all artifacts were removed; the next run fits its models again. Delete the data yourself "
@@ -58,9 +58,12 @@ def command(
         raise click.UsageError("forget: expected either --object or --participant")
     if keep_answers and worker is None:
         raise click.UsageError("--keep-answers: expected --participant")
+    store = Store(state)
+    if not store.sequences():
+        raise NoSuchSnapshot(f"{state}: has no snapshot; expected the --state of a run")
     lock = Lock(state)
     try:
-        click.echo(_forget(Store(state), name, worker, keep_answers, drop, dead_letters))
+        click.echo(_forget(store, name, worker, keep_answers, drop, dead_letters))
     finally:
         lock.release()
 
