@@ -321,10 +321,10 @@ class Store:
             for sequence in self.artifact_sequences(kind)[:-keep]:
                 self.disk.remove(self.artifact_path(kind, sequence))
         self._sweep(self.directory / "snapshots")
-        self._remove_orders()
+        self.remove_orders()
         return removed
 
-    def _remove_orders(self) -> None:
+    def remove_orders(self) -> None:
         """Remove the canonical orders of snapshots that are not there."""
         folder = self.directory / "snapshots"
         for sequence in set(self._numbers(folder, SUFFIX)).difference(self.sequences()):
