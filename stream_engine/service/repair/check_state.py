@@ -14,6 +14,7 @@ from connectors.files.dead_letters import check_folder, segment_name
 from stream_engine.counts.adds_similarity import adds3
 from stream_engine.data import container
 from stream_engine.data.container import Corrupt
+from stream_engine.data.signatures import Signing
 from stream_engine.order.partial_order import topological_order
 from stream_engine.state.backup import restored
 from stream_engine.state.order_file import KIND as ORDER
@@ -33,10 +34,12 @@ class Finding(NamedTuple):
     text: str
 
 
-def check_state(directory: str | Path, dead_letters: str | None = None) -> Iterator[Finding]:
+def check_state(
+    directory: str | Path, dead_letters: str | None = None, signing: Signing | None = None
+) -> Iterator[Finding]:
     """All findings, the newest snapshot first. Raises `NoSuchSnapshot` where there is no state."""
     skipped_files: list[str] = []
-    store = Store(directory, tell=skipped_files.append)
+    store = Store(directory, signing=signing, tell=skipped_files.append)
     if not store.sequences():
         raise NoSuchSnapshot(f"{directory}: no snapshot there; name the --state of a run")
     snapshots: dict[int, Snapshot] = {}  # those that can be read, the newest first
