@@ -16,6 +16,7 @@ from stream_engine.state.forgetting import (
     forget_worker,
     with_history,
     without_aliases,
+    workers_of,
 )
 from stream_engine.state.names_in_letters import naming
 from stream_engine.state.snapshot import Snapshot
@@ -90,7 +91,7 @@ def _forget(
     if unknown and not letters:
         raise UnknownName(f"{store.directory}: {unknown}, nor in its dead letters; nothing to delete") from None
     if worker in store.excluded():
-        store.exclude((), (worker,))
+        store.exclude(workers_of(after) - workers_of(before), (worker,))  # under the new name, if the answers stay
     after = with_history(after, _now(), "forget", **_details(result, name is not None, letters, drop, bool(unknown)))
     return _report(store.replace(after), letters, before, result, drop, name is not None)
 

@@ -186,6 +186,16 @@ def test_a_worker_whose_answers_are_not_known_loses_the_name(tmp_path):
     assert states(one_line(engine("forget", "--state", state, status=2).stderr), "--object … --participant")
 
 
+def test_a_participant_who_is_excluded_stays_so_without_a_name(tmp_path):
+    """Bob's answers are kept, and still not shown."""
+    state = tmp_path / "s"
+    run(tmp_path, "a.jsonl", events(5, quadruplets=False), state, accumulators="adds3, triplet_counts, worker_votes")
+    Store(state).exclude(["bob"])
+    shown = Store(state).published().snapshot.counters["comparisons"]
+    engine("forget", "--state", state, "--participant", "bob", "--keep-answers")
+    assert Store(state).published().snapshot.counters["comparisons"] == shown < newest(state).counters["comparisons"]
+
+
 def test_a_name_that_only_dead_letters_hold(tmp_path):
     stream, state = events(6, 30), tmp_path / "s"
     run(tmp_path, "a.jsonl", [*stream, '{"anchor": "V\\u00e9lo", "near": 1'], state)
