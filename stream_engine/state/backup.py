@@ -82,7 +82,9 @@ def _copy(store: Store, folder: Path, snapshot: Snapshot, dead_letters: str | No
     letters = Path(dead_letters) if dead_letters else directory / "dead_letters"
     parts = parts_before(letters, snapshot.counters.get("sinks", {}).get("file", 0), disk)
     growing = [(f"dead_letters/{part.name}", letters / part.name, part.size) for part in parts]
-    growing += [(name, directory / name, disk.size(directory / name)) for name in _others(store, "")]
+    seconds = [f"artifacts/{artifact.kind}/seconds.json" for artifact in artifacts]
+    notes = [name for name in seconds if disk.is_file(directory / name)]
+    growing += [(name, directory / name, disk.size(directory / name)) for name in (*notes, *_others(store, ""))]
     for name, path, size in growing:
         write_whole(disk, folder / name, _pieces(disk, path, size))
         digests[name] = _digest(_pieces(disk, folder / name, size))

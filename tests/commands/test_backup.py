@@ -41,6 +41,7 @@ def test_a_backup_that_is_copied_back_is_the_state(whole, tmp_path):
     linked, there = (store.snapshot_path(2).stat() for store in (Store(copy), Store(one)))
     assert linked.st_ino == there.st_ino  # on one file system
     assert (copy / "study" / "answers.jsonl").read_text() == "{}\n"
+    assert Store(copy).published().seconds == Store(one).published().seconds != {}
     shutil.copytree(copy, tmp_path / "again")
     assert "ok     backup: all " in engine("verify", "--state", tmp_path / "again").stdout
     assert state_of(tmp_path / "again") == state_of(one)
