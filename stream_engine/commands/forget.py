@@ -16,10 +16,11 @@ from stream_engine.state.forgetting import (
     forget_worker,
     with_history,
     without_aliases,
+    workers_of,
 )
 from stream_engine.state.names_in_letters import naming
 from stream_engine.state.snapshot import Snapshot
-from stream_engine.state.store import Lock, Store
+from stream_engine.state.store import Lock, NoSuchSnapshot, Store
 
 _ELSEWHERE = (
     "Older snapshots and all artifacts were removed; the next run fits its models again. Delete the data yourself "
@@ -58,9 +59,12 @@ def command(
         raise click.UsageError("forget: expected either --object or --participant")
     if keep_answers and worker is None:
         raise click.UsageError("--keep-answers: expected --participant")
+    store = Store(state)
+    if not store.sequences():
+        raise NoSuchSnapshot(f"{state}: has no snapshot; expected the --state of a run")
     lock = Lock(state)
     try:
-        click.echo(_forget(Store(state), name, worker, keep_answers, drop, dead_letters))
+        click.echo(_forget(store, name, worker, keep_answers, drop, dead_letters))
     finally:
         lock.release()
 
@@ -87,7 +91,7 @@ def _forget(
     if unknown and not letters:
         raise UnknownName(f"{store.directory}: {unknown}, nor in its dead letters; nothing to delete") from None
     if worker in store.excluded():
-        store.exclude((), (worker,))
+        store.exclude(workers_of(after) - workers_of(before), (worker,))  # under the new name, if the answers stay
     after = with_history(after, _now(), "forget", **_details(result, name is not None, letters, drop, bool(unknown)))
     return _report(store.replace(after), letters, before, result, drop, name is not None)
 

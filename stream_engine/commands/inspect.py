@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from connectors import split_uri
 from connectors.files.readers import KINDS
 from connectors.files.streams import CODECS
 from stream_engine.commands import state_option
@@ -171,13 +172,16 @@ def _positions(positions: Mapping[str, int]) -> str:
 def _place(partition: str, offset: int) -> str:
     """How far a partition was read; bytes of compressed or recoded text are counted after decoding.
 
-    >>> _place("/data/survey.csv.gz", 1200), _place("/data/x.parquet", 30), _place("comparisons/0", 7)
+    >>> _place("/data/survey.csv.gz", 1200), _place("s3://data/x.parquet", 30), _place("comparisons/0", 7)
     ('byte 1,200 of the decompressed text', 'row 30', 'message 7')
     """
-    if not os.path.isabs(partition.removeprefix("labels:")):
+    scheme, name = split_uri(partition.removeprefix("labels:"))
+    if scheme == "deltas":
+        return f"batch {offset:,}"
+    if scheme == "file" and not os.path.isabs(name):
         return f"message {offset:,}"
-    suffix = os.path.splitext(partition.lower())[1]
-    if KINDS.get(suffix) in ("parquet", "arrow"):
+    suffix = os.path.splitext(name.partition("?")[0].lower() if scheme.startswith("http") else name.lower())[1]
+    if KINDS.get(suffix) in ("parquet", "arrow", "npy"):
         return f"row {offset:,}"
     return f"byte {offset:,}" + (" of the decompressed text" if suffix in CODECS else "")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from stream_engine.service.dead_letters import ELSEWHERE, letters_in_folders
 from stream_engine.state.engine import Engine, OverlappingStates, order_of
 from stream_engine.state.snapshot import Snapshot, encode
 from stream_engine.state.store import Lock, NoSuchSnapshot, Store
@@ -47,6 +48,8 @@ def merge(states: Iterable[str], out: str) -> tuple[Snapshot, bool]:
     Raises NoSuchSnapshot, Corrupt, StateInUse, OverlappingStates.
     """
     states = tuple(dict.fromkeys(states))
+    if any(Path(state).resolve() == Path(out).resolve() for state in states):
+        raise OverlappingStates(f"--out {out}: is one of the states; choose another, as its dead letters would be lost")
     snapshots = [_newest(state) for state in states]
     if not snapshots:
         raise NoSuchSnapshot("merge: no state given")
@@ -54,7 +57,7 @@ def merge(states: Iterable[str], out: str) -> tuple[Snapshot, bool]:
     engine = Engine.restore(snapshots[0])
     for snapshot in snapshots[1:]:
         engine.merge(Engine.restore(snapshot))
-    engine.sinks = {}
+    engine.sinks = {ELSEWHERE: n} if (n := letters_in_folders(engine.counters)) else {}
     engine.sequence = 0
     lock = Lock(out)
     try:

@@ -108,7 +108,7 @@ def command(
         overrides |= {"refits.kinds": [], "refits.also": []}
     settings = configuration.load(config, overrides)
     if settings.state:
-        apply_exclusion(Store(settings.state), exclude, include, start_over)
+        apply_exclusion(Store(settings.state, signing=configuration.signing_of(settings)), exclude, include, start_over)
     logs.configure(settings.log.format, "info" if verbose else settings.log.level, settings.log.file)
     lines: list[str] = []
     with Bars() as bars:

@@ -6,6 +6,7 @@ import click
 
 from stream_engine.commands import state_option
 from stream_engine.commands.input_options import input_options, settings_of
+from stream_engine.input.settings.loading import signing_of
 from stream_engine.input.stored_options import with_options_of
 from stream_engine.service.repair.check_state import NOTE, OK, WRONG, Finding, check_state
 from stream_engine.service.repair.recount import Recount, recount
@@ -31,9 +32,10 @@ def command(state: str, dead_letters: str | None, starts: tuple[str, ...], **opt
     """Check every snapshot, artifact and dead letter; with SOURCE..., also recount and report differences."""
     begun = dict(_start(text) for text in starts)
     settings = settings_of(options) if options["source"] or options["config"] or options["input__labels"] else None
-    wrong = _print(check_state(state, dead_letters or (settings.dead_letters if settings else None)))
+    signing = signing_of(settings) if settings else None
+    wrong = _print(check_state(state, dead_letters or (settings.dead_letters if settings else None), signing))
     if settings and (settings.source or settings.input.labels):
-        snapshot = Store(state).latest().snapshot
+        snapshot = Store(state, signing=signing).latest().snapshot
         if snapshot is None:
             raise ProblemsFound(f"{state}: no valid snapshot; nothing to recount")
         settings = with_options_of(settings, snapshot.counters.get("input", {}))

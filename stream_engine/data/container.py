@@ -41,7 +41,12 @@ class NewerVersion(NotForThisProcess):
 
 
 class NotTrusted(NotForThisProcess):
-    """The file is signed with a different key than this process has, or is not signed and should be."""
+    """The file is signed with a different key than this process has, or is not signed and should be; `digest`: the
+    SHA-256 (hex) of its content, which is undamaged."""
+
+    def __init__(self, problem: str, digest: str = ""):
+        super().__init__(problem)
+        self.digest = digest
 
 
 def encode(
@@ -104,7 +109,7 @@ def decode(buffer: bytes | memoryview | mmap.mmap, signing: Signing = UNSIGNED) 
     if digest.digest() != view[end : end + _DIGEST_BYTES]:
         raise Corrupt(f"wrong checksum over {len(view)} bytes: damaged or truncated")
     if problem := wrongly_signed(signing, digest.digest(), bytes(view[end + _DIGEST_BYTES :])):
-        raise NotTrusted(problem)
+        raise NotTrusted(problem, digest.hexdigest())
     size = int.from_bytes(view[16:24], "little")
     begin = _PREFIX_BYTES + size + (-(_PREFIX_BYTES + size) % ALIGN)
     if any(view[12:16]) or begin > end or any(view[_PREFIX_BYTES + size : begin]):

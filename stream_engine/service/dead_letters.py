@@ -31,6 +31,7 @@ from stream_engine.state.engine import Engine
 
 ENCODING = "--encoding"  # in the message about a row in another encoding
 MIN_EVENTS = 100  # of an input, from which the rejected share indicates a wrong format
+ELSEWHERE = "elsewhere"  # among the sinks of a sum: the letters that are in the folders of the states
 WAITING_FOR = "dead letters"  # the name of the wait for a disk that does not take them
 
 
@@ -43,6 +44,12 @@ def letters_of(
     for line in letters_before(folder, sinks.get("file", 0), disk):
         if line.letter is None or line.at >= n_replayed.get(line.letter.reason, 0):
             yield line
+
+
+def letters_in_folders(counters: Mapping[str, Any]) -> int:
+    """How many rejected events of a state have a dead letter somewhere."""
+    letters = counters.get("dead_letters", {})
+    return sum(counters["rejected"].values()) - letters.get("removed", 0) - letters.get("lost", 0)
 
 
 def folder_of(settings: Settings, directory: Path) -> Path:
@@ -277,15 +284,14 @@ class DeadLetters:
     def count_lost(self, engine: Engine) -> None:
         """Count the rejected events of the state whose dead letters are missing from the folder.
 
-        At least 1. Too many if old segments were moved away by hand, or if dead letters of merged states are elsewhere.
+        At least 1. Too many if old segments were moved away by hand.
         """
         file = self._file
         if not file.lost:
             return
         counts = engine.counters["dead_letters"]
         n_stored = sum(1 for _ in letters_of(engine.sinks, file.directory, file.disk))
-        n_rejected = sum(engine.counters["rejected"].values())
-        n = max(1, n_rejected - n_stored - counts.get("removed", 0) - counts.get("lost", 0))
+        n = max(1, letters_in_folders(engine.counters) - n_stored - engine.sinks.get(ELSEWHERE, 0))
         counts["lost"] = counts.get("lost", 0) + n
         engine.note("dead letters lost", letters=n, problem=file.lost)
         self._log.error("dead letters are missing; continuing without them", letters=n, problem=file.lost)

@@ -10,11 +10,12 @@ from connectors import Position, Source, split_uri
 from stream_engine.data import available_memory
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.descriptors import raised_limit
-from stream_engine.data.signatures import in_environment, signing_of_environment, signing_with
+from stream_engine.data.signatures import in_environment
 from stream_engine.input.decoding import RecordDecoder
 from stream_engine.input.in_flight import InFlight
 from stream_engine.input.layout_inference import PreparedSettings
 from stream_engine.input.settings import Settings
+from stream_engine.input.settings.loading import signing_of
 from stream_engine.input.sources import event_options, source
 from stream_engine.service.context import Context, HttpContext
 from stream_engine.service.dead_letters import folder_of
@@ -135,14 +136,12 @@ def open_run(
 
 
 def _store(settings: Settings, directory: Path, context: Context) -> Store:
-    """The published files, signed with the key of the settings, or else of the environment. Raises `BadKey`."""
-    accept = settings.signing.accept_unsigned
-    if settings.signing.key is not None:
-        signing = signing_with(settings.signing.key, accept, "signing.key")
-    else:
-        signing_key = signing_of_environment()
-        signing = signing_key._replace(accept_unsigned=accept or signing_key.accept_unsigned)
-    return Store(directory, signing=signing, tell=lambda problem: context.log.warning("file skipped", problem=problem))
+    """The published files. Raises `BadKey`."""
+    return Store(
+        directory,
+        signing=signing_of(settings),
+        tell=lambda problem: context.log.warning("file skipped", problem=problem),
+    )
 
 
 def _in_flight(settings: Settings, directory: Path, engine: Engine, context: Context, stack: ExitStack) -> InFlight:

@@ -87,6 +87,7 @@ def _start_over(store: Store, log: FilteringBoundLogger) -> None:
     numbers = store.sequences()
     for sequence in reversed(numbers):
         store.disk.remove(store.snapshot_path(sequence))
+    store.remove_orders()
     for kind in store.kinds():
         for sequence in store.artifact_sequences(kind):
             store.disk.remove(store.artifact_path(kind, sequence))

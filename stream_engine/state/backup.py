@@ -23,6 +23,7 @@ ATTEMPTS = 10  # to copy a snapshot before a run prunes it
 MANIFEST = "manifest"
 _PIECE = 8 << 20
 _OF_A_PROCESS = ("lock", "in_flight", "suspects.json", "scratch", "served", "forgetting")  # not of the state
+_NOT_COPIED = (*_OF_A_PROCESS, f"{MANIFEST}.json")  # a state that was restored has that of its backup
 _PUBLISHED = ("snapshots", "artifacts", "dead_letters")
 
 
@@ -81,7 +82,9 @@ def _copy(store: Store, folder: Path, snapshot: Snapshot, dead_letters: str | No
     letters = Path(dead_letters) if dead_letters else directory / "dead_letters"
     parts = parts_before(letters, snapshot.counters.get("sinks", {}).get("file", 0), disk)
     growing = [(f"dead_letters/{part.name}", letters / part.name, part.size) for part in parts]
-    growing += [(name, directory / name, disk.size(directory / name)) for name in _others(store, "")]
+    seconds = [f"artifacts/{artifact.kind}/seconds.json" for artifact in artifacts]
+    notes = [name for name in seconds if disk.is_file(directory / name)]
+    growing += [(name, directory / name, disk.size(directory / name)) for name in (*notes, *_others(store, ""))]
     for name, path, size in growing:
         write_whole(disk, folder / name, _pieces(disk, path, size))
         digests[name] = _digest(_pieces(disk, folder / name, size))
@@ -94,7 +97,7 @@ def _others(store: Store, inside: str) -> Iterator[str]:
     disk, folder = store.disk, os.path.realpath(store.directory / inside)
     for name in disk.listdir(store.directory / inside):
         path = os.path.join(inside, name)
-        if name.startswith(".") or path in _OF_A_PROCESS + _PUBLISHED:
+        if name.startswith(".") or path in _NOT_COPIED + _PUBLISHED:
             continue
         real = os.path.realpath(store.directory / path)
         if disk.is_file(store.directory / path):

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from stream_engine.counts.removal import CannotForget
 from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.forgetting import forget_worker, workers_of
 from stream_engine.state.snapshot import Snapshot
@@ -71,8 +72,14 @@ def without(snapshot: Snapshot, names: Sequence[str]) -> Snapshot:
     fewer = _remembered.get(key) if snapshot.digest else None
     if fewer is None:
         fewer = snapshot
-        for name in excluded:
-            fewer = forget_worker(fewer, name).snapshot
+        try:
+            for name in excluded:
+                if (forgotten := forget_worker(fewer, name)).answers_stay:
+                    raise CannotForget("the state does not say who answered (worker_votes does)")
+                fewer = forgotten.snapshot
+        except CannotForget as error:
+            why = str(error).partition(". Nothing was deleted")[0]
+            raise CannotForget(f"{', '.join(excluded)}: cannot be excluded, since {why}") from None
         fewer = fewer._replace(sequence=snapshot.sequence, digest=snapshot.digest)
         _remembered.clear()
         _remembered[key] = fewer

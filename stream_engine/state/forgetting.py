@@ -6,6 +6,7 @@ statistic. Afterwards the counts are those of a stream in which the object was n
 
 import copy
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,11 +20,13 @@ from stream_engine.counts.removal import (
     TRIPLET,
     CannotForget,
     Removal,
+    counted_triplets_without,
     rows_naming,
     rows_where,
     triplet_rows,
     votes_of,
 )
+from stream_engine.counts.worker_votes import WorkerVotes
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.order.removal import without_object, without_uncounted
 from stream_engine.state.snapshot import Snapshot
@@ -95,7 +98,7 @@ def forget_worker(
     leaving = Removal(votes_of(votes, worker), _quadruplets_of(snapshot, worker), worker=worker)
     counters, n_forgotten = _fewer(snapshot, leaving)
     states = _without(snapshot, leaving, drop)
-    order, n_lost = _order_of_answers(snapshot, states)
+    order, n_lost = _order_of_answers(snapshot, states, leaving)
     return ForgetResult(_with_states(_next(snapshot, counters=counters), states | order, drop), n_forgotten, n_lost)
 
 
@@ -220,14 +223,17 @@ def _order_of(snapshot: Snapshot) -> dict[str, dict[str, np.ndarray]]:
 
 
 def _order_of_answers(
-    snapshot: Snapshot, states: Mapping[str, Mapping[str, np.ndarray]]
+    snapshot: Snapshot, states: Mapping[str, Mapping[str, np.ndarray]], leaving: Removal
 ) -> tuple[dict[str, dict[str, np.ndarray]], int]:
     """The guard's section without what nobody answered any more, and how many kept comparisons that were."""
     if not snapshot.settings["guard"]:
         return {}, 0
     before = snapshot.section("partial_order")
     counts = states.get("triplet_counts")
-    rows = triplet_rows(counts) if counts else states["worker_votes"]
+    if not counts and (dropped := snapshot.section("triplet_counts")):  # votes beside them name somebody
+        with suppress(CannotForget):
+            counts = counted_triplets_without(dropped, leaving)
+    rows = triplet_rows(counts) if counts else WorkerVotes.without(snapshot.section("worker_votes"), leaving)
     lower, higher = rows["n_lo"] > 0, rows["n_hi"] > 0
     near, far, anchor = (
         np.concatenate([rows[a][lower], rows[b][higher]]) for a, b in (("lo", "hi"), ("hi", "lo"), ("anchor", "anchor"))

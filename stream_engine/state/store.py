@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from connectors.disk import Disk, FolderInUse, FolderLock, is_owned, unfinished, write_whole
+from stream_engine.counts.removal import CannotForget
 from stream_engine.data.container import Corrupt, NewerVersion, NotForThisProcess
 from stream_engine.data.signatures import Signing, signing_of_environment
 from stream_engine.state import artifact as artifacts
@@ -209,7 +210,7 @@ class Store:
 
     def with_artifacts(self, snapshot: Snapshot) -> Published:
         """A snapshot without the participants who are excluded, with the newest whole artifact of each kind that was
-        made from it or from one before it."""
+        made from it or from one before it. Raises `CannotForget` where they cannot be excluded."""
         excluded = self.excluded()
         n = len(snapshot.objects)
         newest = {kind: self.latest_artifact(kind, snapshot.sequence, n) for kind in self.kinds()}
@@ -218,7 +219,11 @@ class Store:
         by_kind = {kind: artifact for kind, artifact in newest.items() if artifact}
         seconds = {kind: s for kind, artifact in by_kind.items() if (s := self._seconds(artifact)) is not None}
         if excluded:
-            snapshot, order = exclusion.without(snapshot, excluded), None
+            try:
+                snapshot, order = exclusion.without(snapshot, excluded), None
+            except CannotForget as error:
+                to_include = f"stream-engine report --state {self.directory} --include participant=NAME"
+                raise CannotForget(f"{error}; to include: {to_include}") from None
         return Published(snapshot, by_kind, seconds=seconds, excluded=excluded, order_file=order)
 
     def note_seconds(self, artifact: Artifact, seconds: float) -> None:
@@ -316,10 +321,10 @@ class Store:
             for sequence in self.artifact_sequences(kind)[:-keep]:
                 self.disk.remove(self.artifact_path(kind, sequence))
         self._sweep(self.directory / "snapshots")
-        self._remove_orders()
+        self.remove_orders()
         return removed
 
-    def _remove_orders(self) -> None:
+    def remove_orders(self) -> None:
         """Remove the canonical orders of snapshots that are not there."""
         folder = self.directory / "snapshots"
         for sequence in set(self._numbers(folder, SUFFIX)).difference(self.sequences()):

@@ -41,6 +41,7 @@ def test_a_backup_that_is_copied_back_is_the_state(whole, tmp_path):
     linked, there = (store.snapshot_path(2).stat() for store in (Store(copy), Store(one)))
     assert linked.st_ino == there.st_ino  # on one file system
     assert (copy / "study" / "answers.jsonl").read_text() == "{}\n"
+    assert Store(copy).published().seconds == Store(one).published().seconds != {}
     shutil.copytree(copy, tmp_path / "again")
     assert "ok     backup: all " in engine("verify", "--state", tmp_path / "again").stdout
     assert state_of(tmp_path / "again") == state_of(one)
@@ -48,6 +49,17 @@ def test_a_backup_that_is_copied_back_is_the_state(whole, tmp_path):
     backups = sorted((path, path.stat().st_mtime_ns) for path in (tmp_path / "copies").rglob("*"))
     engine("backup", "--state", one, "--to", tmp_path / "copies")  # of the same snapshot: nothing is written again
     assert sorted((path, path.stat().st_mtime_ns) for path in (tmp_path / "copies").rglob("*")) == backups
+
+
+def test_a_restored_state_that_has_gone_on_is_backed_up_without_the_manifest_of_before(whole, tmp_path):
+    file, one = whole
+    shutil.copytree(one, tmp_path / "one")
+    engine("backup", "--state", tmp_path / "one", "--to", tmp_path / "copies")
+    shutil.copytree(tmp_path / "copies" / "000000000002", tmp_path / "again")
+    more = jsonl(file.parent / "more.jsonl", ['{"anchor":"a","near":"b","far":"c"}'])
+    engine("run", more, "--state", tmp_path / "again", "--no-refits")
+    engine("backup", "--state", tmp_path / "again", "--to", tmp_path / "copies")
+    assert "ok     backup: all " in engine("verify", "--state", tmp_path / "copies" / "000000000003").stdout
 
 
 @pytest.mark.parametrize("page", ["tour.md", "runbook.md", "how-to/recover.md"])

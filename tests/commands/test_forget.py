@@ -4,6 +4,7 @@ import json
 import random
 
 import numpy as np
+import pytest
 
 from stream_engine.state.store import Store
 from tests.support.facts import states
@@ -159,6 +160,20 @@ def test_a_worker_is_forgotten_with_all_answers(tmp_path):
     assert "no worker 'bob'" in one_line(engine("forget", "--state", state, "--worker", "bob", status=1).stderr)
 
 
+@pytest.mark.parametrize("kept, dropped", [("adds3", "worker_votes"), ("adds3, triplet_counts", "triplet_counts")])
+def test_a_participant_is_forgotten_in_the_order_too_where_that_is_counted_no_more(tmp_path, kept, dropped):
+    """Also of answers that name nobody, which are in the triplet counts alone."""
+    nobody, bob = {"anchor": "a", "near": "b", "far": "c"}, {"anchor": "c", "near": "a", "far": "b", "worker": "bob"}
+    run(tmp_path, "a.jsonl", [nobody, bob], tmp_path / "s", accumulators=f"{kept}, worker_votes")
+    engine("forget", "--state", tmp_path / "s", "--participant", "bob", "--drop", dropped)
+    assert newest(tmp_path / "s").section("partial_order")["kept"].tolist() == [[0, 1, 0, 2]]
+
+
+def test_a_state_that_is_not_there_is_not_made(tmp_path):
+    said = one_line(engine("forget", "--state", tmp_path / "s", "--object", "a", status=1).stderr)
+    assert "has no snapshot" in said and not (tmp_path / "s").exists()
+
+
 def test_a_worker_whose_answers_are_not_known_loses_the_name(tmp_path):
     stream, state = events(5), tmp_path / "s"
     run(tmp_path, "a.jsonl", stream, state, accumulators="adds3, triplet_counts, judgements")
@@ -169,6 +184,16 @@ def test_a_worker_whose_answers_are_not_known_loses_the_name(tmp_path):
     said = one_line(engine("forget", "--state", state, "--object", "x", "--keep-answers", status=2).stderr)
     assert "--participant" in said
     assert states(one_line(engine("forget", "--state", state, status=2).stderr), "--object … --participant")
+
+
+def test_a_participant_who_is_excluded_stays_so_without_a_name(tmp_path):
+    """Bob's answers are kept, and still not shown."""
+    state = tmp_path / "s"
+    run(tmp_path, "a.jsonl", events(5, quadruplets=False), state, accumulators="adds3, triplet_counts, worker_votes")
+    Store(state).exclude(["bob"])
+    shown = Store(state).published().snapshot.counters["comparisons"]
+    engine("forget", "--state", state, "--participant", "bob", "--keep-answers")
+    assert Store(state).published().snapshot.counters["comparisons"] == shown < newest(state).counters["comparisons"]
 
 
 def test_a_name_that_only_dead_letters_hold(tmp_path):

@@ -93,6 +93,17 @@ def test_partitions_beyond_those_that_are_listed_are_counted():
     assert re.findall(r"and (\d+) more", text) == ["3"]
 
 
+@pytest.mark.parametrize(
+    "partition, unit",
+    [
+        *(("-", "byte"), ("s3://b/a.csv", "byte"), ("labels:/l.csv", "byte"), ("t/0", "message")),
+        *(("https://h/a.parquet?v=1", "row"), ("/a.npy", "row"), ("deltas:///d", "batch")),
+    ],
+)
+def test_how_far_a_partition_was_read_is_told_in_its_unit(partition, unit):
+    assert inspect._place(partition, 5) == f"{unit} 5"
+
+
 def test_each_thing_done_to_a_state_has_a_line():
     summary = {"history": [{"did": "seek", "time": "1"}, {"did": "merge", "time": "2"}], "kinds": {}, "rejected": {}}
     numbers = ("events", "filtered", "objects", "comparisons", "unique_triplets", "contradicting_pairs")

@@ -65,6 +65,17 @@ def test_order_of_the_states_and_repetition_do_not_matter(shards, tmp_path):
     assert [p.read_bytes() for p in x] == [p.read_bytes() for p in y] and len(x) == 1
 
 
+def test_dead_letters_of_a_sum_are_those_that_it_has_met_itself(tmp_path):
+    for name, broken in (("a", 2), ("b", 1), ("c", 3)):
+        jsonl(tmp_path / f"{name}.jsonl", [*[f'{{"{name}{n}' for n in range(broken)], *stream(random.Random(1), 20)])
+        engine("run", tmp_path / f"{name}.jsonl", "--state", tmp_path / name, "--no-refits")
+    engine("merge", tmp_path / "a", tmp_path / "b", "--out", tmp_path / "sum")
+    engine("run", tmp_path / "c.jsonl", "--state", tmp_path / "sum", "--no-refits")
+    assert "WRONG" not in engine("verify", "--state", tmp_path / "sum").stdout
+    said = one_line(engine("merge", tmp_path / "a", tmp_path / "b", "--out", tmp_path / "b", status=1).stderr)
+    assert "--out" in said and Store(tmp_path / "b").sequences() == [1]
+
+
 def test_who_is_excluded_in_a_state_is_excluded_in_the_sum(tmp_path):
     for name, who in (("a", ("ann", "bob")), ("b", ("bob", "eve"))):
         jsonl(tmp_path / f"{name}.jsonl", [{**dict(zip(("anchor", "near", "far"), "xyz")), "worker": w} for w in who])

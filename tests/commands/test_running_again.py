@@ -178,6 +178,8 @@ def test_starting_over_leaves_nothing_of_before(tmp_path):
         letters = json.loads(engine("dead-letters", "list", "--state", tmp_path / "s", "--json").stdout)
         assert (letters["letters"], letters["lost"]) == (1, 0)
         assert summary(tmp_path / "s")["events"] == 5 and summary(tmp_path / "s")["snapshot"] == 1
+        assert not list((tmp_path / "s").rglob("*.order")), "of the snapshot before"
+        engine("export", "--state", tmp_path / "s", "--out", tmp_path / "out", "partial_order")
 
 
 def test_a_state_that_starts_over_does_not_say_who_is_known(tmp_path):

@@ -1,12 +1,19 @@
 """Participants who are left out: counts as if they had never answered, and everybody again when they are included."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
+import structlog
 from click.testing import CliRunner
 
 from stream_engine.api.reading import read
 from stream_engine.commands.input_options import apply_exclusion
 from stream_engine.commands.report import command as report
+from stream_engine.counts.removal import CannotForget
+from stream_engine.service.metrics import Metrics
+from stream_engine.service.published_state import PublishedState
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.exclusion import (
     BadExclusion,
@@ -117,6 +124,33 @@ def test_a_state_keeps_everything(tmp_path):
     assert told.exit_code == 2 and "w1" in told.output
     apply_exclusion(store, (), ("participant=w2",))
     assert store.published().excluded == () and store.published().snapshot.counters["comparisons"] == 240
+
+
+def test_who_answered_must_be_known(tmp_path):
+    """Else nobody is excluded, though somebody is named; nor from a state to come, which says how to read it."""
+    whole = encode(learned.snapshot_of(events(m=60), ("triplet_counts", "judgements", "adds3", "adds4")))[1]
+    with pytest.raises(CannotForget, match="w1: cannot be excluded, since the state does not say who answered"):
+        without(whole, ["w1"])
+    store = Store(tmp_path)
+    apply_exclusion(store, ("participant=w1",), ())
+    store.publish(whole)
+    with pytest.raises(CannotForget, match="--include participant=NAME"):
+        store.published()
+
+
+def test_a_run_shows_who_is_included_again_and_goes_on_where_nobody_can_be_excluded(tmp_path):
+    store = Store(tmp_path)
+    whole, _ = store.publish(snapshot_of(events(quadruplets=0.0)))
+    monitor: Any = SimpleNamespace(use_published=lambda published: None)
+    state = PublishedState(store, monitor, Metrics(), structlog.get_logger())
+    store.exclude(["w1"])
+    state.set_newest(whole)
+    store.exclude([], ["w1"])
+    state.renew_artifacts()
+    assert state.newest and state.newest.snapshot.counters["comparisons"] == 240
+    store.exclude(["w1"])
+    state.set_newest(encode(learned.snapshot_of(events(m=60), ("triplet_counts", "judgements")))[1])
+    assert state.newest.snapshot.counters["comparisons"] == 240
 
 
 def test_a_study_without_somebody_stands_beside_it():

@@ -56,6 +56,25 @@ def test_a_signed_state_is_read_with_its_key_alone(events, monkeypatch):
     assert found["summary"]["triplets"] == 2 and "spectral" in found["artifacts"]
 
 
+def test_the_key_of_the_settings_is_that_of_who_is_excluded_and_of_verify(events, monkeypatch):
+    monkeypatch.setenv("MY_KEY", ONE)
+    events.write_bytes(b'{"anchor":"a","near":"b","far":"c","worker":"x"}\n' + EVENTS)
+    config = settings(events.parent)
+    for more in ([], ["--exclude", "participant=x"]):
+        run(events, "--config", config, "--no-refits", *more)
+    assert Store(events.parent / "state").excluded() == ("x",)
+    engine("verify", "--state", events.parent / "state", "--config", config)
+
+
+def test_what_forget_replaces_in_a_signed_state_is_gone(events, monkeypatch):
+    monkeypatch.setenv(KEY, ONE)
+    run(events)
+    state = events.parent / "state"
+    engine("forget", "--state", state, "--object", "c")
+    assert [path.name for path in state.rglob("*.snapshot")] == ["000000000002.snapshot"]
+    assert not list(state.rglob("*.artifact"))
+
+
 def test_results_of_a_signed_state_are_sent(events, monkeypatch):
     """By a process that has the key of the settings from the run."""
     monkeypatch.setenv("MY_KEY", ONE)

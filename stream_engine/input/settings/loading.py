@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from stream_engine.alignment.feature_files import SUFFIXES as FEATURE_SUFFIXES
+from stream_engine.data.signatures import Signing, signing_of_environment, signing_with
 from stream_engine.input.settings import BadSettings, Settings
 from stream_engine.input.settings.conversion import check_values, convert
 from stream_engine.input.settings.refit_params import check_kernel_files, refit_params
@@ -163,3 +164,12 @@ def _check_address(name: str, address: str | None) -> None:
         host, colon, port = address.rpartition(":")
         if not (host and colon and port.isascii() and port.isdecimal() and int(port) < 65_536):
             raise BadSettings(f"{name}: got {address!r}, expected HOST:PORT with a port from 0 to 65535")
+
+
+def signing_of(settings: Settings) -> Signing:
+    """Signing with the key of the settings, or else of the environment. Raises `BadKey`."""
+    accept = settings.signing.accept_unsigned
+    if settings.signing.key is not None:
+        return signing_with(settings.signing.key, accept, "signing.key")
+    signing = signing_of_environment()
+    return signing._replace(accept_unsigned=accept or signing.accept_unsigned)

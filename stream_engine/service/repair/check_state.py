@@ -14,7 +14,9 @@ from connectors.files.dead_letters import check_folder, segment_name
 from stream_engine.counts.adds_similarity import adds3
 from stream_engine.data import container
 from stream_engine.data.container import Corrupt
+from stream_engine.data.signatures import Signing
 from stream_engine.order.partial_order import topological_order
+from stream_engine.service.dead_letters import ELSEWHERE
 from stream_engine.state.backup import restored
 from stream_engine.state.order_file import KIND as ORDER
 from stream_engine.state.order_file import SUFFIX
@@ -33,10 +35,12 @@ class Finding(NamedTuple):
     text: str
 
 
-def check_state(directory: str | Path, dead_letters: str | None = None) -> Iterator[Finding]:
+def check_state(
+    directory: str | Path, dead_letters: str | None = None, signing: Signing | None = None
+) -> Iterator[Finding]:
     """All findings, the newest snapshot first. Raises `NoSuchSnapshot` where there is no state."""
     skipped_files: list[str] = []
-    store = Store(directory, tell=skipped_files.append)
+    store = Store(directory, signing=signing, tell=skipped_files.append)
     if not store.sequences():
         raise NoSuchSnapshot(f"{directory}: no snapshot there; name the --state of a run")
     snapshots: dict[int, Snapshot] = {}  # those that can be read, the newest first
@@ -124,7 +128,8 @@ def _artifact(store: Store, kind: str, sequence: int, digests: Mapping[int, str]
 
 
 def _dead_letters(folder: Path, snapshot: Snapshot) -> Iterator[Finding]:
-    position = snapshot.counters.get("sinks", {}).get("file", 0)
+    sinks = snapshot.counters.get("sinks", {})
+    position = sinks.get("file", 0)
     if not isinstance(position, int) or position < 0:
         yield Finding("dead letters", WRONG, f"position {position!r} in the snapshot, expected a whole number >= 0")
         return
@@ -137,11 +142,12 @@ def _dead_letters(folder: Path, snapshot: Snapshot) -> Iterator[Finding]:
             text += f"; {segment.behind:,} bytes behind them, which the next run cuts off"
         yield Finding(f"dead letters {segment.name}", WRONG if segment.problem else OK, segment.problem or text)
     n_rejected, count = sum(snapshot.counters["rejected"].values()), sum(segment.letters for segment in segments)
+    n_expected = n_rejected - sinks.get(ELSEWHERE, 0)
     moved_away = bool(segments) and segments[0].name != segment_name(1)
     is_intact = not any(segment.problem for segment in segments)
-    if is_intact and not moved_away and not snapshot.counters.get("history") and position and count != n_rejected:
+    if is_intact and not moved_away and not snapshot.counters.get("history") and position and count != n_expected:
         yield Finding(
-            "dead letters", WRONG, f"{count:,} in the folder, expected {n_rejected:,}, one for each rejected event"
+            "dead letters", WRONG, f"{count:,} in the folder, expected {n_expected:,}, one for each rejected event"
         )
     if not segments:
         yield Finding(
