@@ -130,7 +130,7 @@ def excluded(facts: Facts) -> Iterator[Finding]:
     if names:
         are = "is" if len(names) == 1 else "are"
         text = f"{some(len(names), 'participant')} {are} excluded: {listing(list(names))}."
-        changes = [change for kind in ("embedding", "clusters") for change in _changes(facts.report(kind))]
+        changes = [*_changes(facts.report("embedding")), *_changes(facts.cluster_answer)]
         text += f" Compared with the fit {_former_participants(facts)}: {'; '.join(changes)}." if changes else ""
         yield Finding("excluded", *_included_again(text, names, facts.commands, {"names": list(names)}))
     old = [kind for kind, artifact in artifacts.items() if excluded_of(artifact) != names]
