@@ -152,11 +152,13 @@ class Facts:
 
     @property
     def ceiling(self) -> Mapping[str, Any]:
-        """Inter-rater agreement and noise ceiling, as the first refit reports them; empty where none does."""
+        """Agreement and noise ceiling, as the first refit reports them that knows most of it; empty where none does."""
         reports = [artifact.report.get("ceiling") for artifact in self.published.artifacts.values()]
-        return next(
-            (ceiling for ceiling in reports if isinstance(ceiling, Mapping) and figure(ceiling, "others") is not None),
-            {},
+        known = ("others", "themselves")
+        return max(
+            (ceiling for ceiling in reports if isinstance(ceiling, Mapping)),
+            key=lambda ceiling: [figure(ceiling, name) is not None for name in known],
+            default={},
         )
 
     @cached_property
