@@ -232,8 +232,8 @@ def _predicted_by_others(
     published: Published, votes: dict[str, np.ndarray], n_participants: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """`(p,)` numbers of answers that are predicted by the similarities of all other participants, and of all answers;
-    zeros if there are too many votes, or triplets are not counted. The similarities are AddS-3 of the others' answers, W - W_p (Perrot et al. 2020,
-    sec. 4): W is linear in the answers, so a participant is left out by a subtraction."""
+    zeros if there are too many votes, or triplets are not counted. The similarities are AddS-3 of the others' answers,
+    W - W_p (Perrot et al. 2020, sec. 4): W is linear in the answers, so a participant is left out by a subtraction."""
     n, rows = len(published.snapshot.objects), len(votes["anchor"])
     if not rows or rows > MAX_VOTE_ROWS or not published.snapshot.section("triplet_counts"):
         return np.zeros(n_participants), np.zeros(n_participants, np.int64)
