@@ -193,6 +193,16 @@ def test_groups_that_chance_explains_are_not_graded_beside_an_exclusion():
     assert "groups: cannot tell, before: cannot tell" in next(excluded(facts)).text
 
 
+def test_a_kernel_of_a_subset_is_not_reported_in_place_of_the_map():
+    few = Artifact("kernel_learning", "", 0, {}, 0, {"ids": np.arange(4)}, {})
+    facts = Facts(Published(Engine().snapshot(), {"kernel_learning": few}))
+    row = {"model": "embedding", "accuracy": 0.7, "standard_error": 0.01, "comparisons": 900}
+    facts.__dict__["models"] = [{**row, "model": "kernel_learning", "accuracy": 0.95}, row]
+    assert facts.best == row
+    facts.__dict__["models"].pop()
+    assert facts.best["model"] == "kernel_learning"
+
+
 def test_failed_catch_trials_flag():
     events = responses(np.random.default_rng(2), {f"p{i}": 60 for i in range(6)})
     wrong = [{"anchor": "o0", "near": "o1", "far": "o2", "worker": "p1", "ok": False}] * 2

@@ -15,7 +15,7 @@ from stream_engine.evaluation.kept_responses import kept_responses
 from stream_engine.evaluation.participants import ParticipantChecks, check_participants
 from stream_engine.exports.models import fits, left_out, table
 from stream_engine.exports.summary import summary_of
-from stream_engine.state.artifact import figure
+from stream_engine.state.artifact import figure, is_of_subset
 from stream_engine.state.published import Published
 
 MIN_HELD_OUT = 20  # held-out comparisons, below which a share of them says nothing
@@ -123,6 +123,9 @@ class Facts:
         higher accuracy; of these, or without an embedding, the one with the least log loss. So the luck of the best of
         several models is not reported. Baselines know nothing of objects, and are no models."""
         tested = [row for row in self.models if row["accuracy"] is not None and row["model"] not in BASELINES]
+        artifacts = self.published.artifacts
+        of_subset = {kind for kind, artifact in artifacts.items() if is_of_subset(artifact)}
+        tested = [row for row in tested if row["model"] not in of_subset] or tested
         embedding = next((row for row in tested if row["model"] == "embedding"), None)
         if embedding is None or embedding["standard_error"] is None:
             return tested[0] if tested else None
