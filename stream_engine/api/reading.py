@@ -47,7 +47,9 @@ from stream_engine.formats.options import EventOptions
 from stream_engine.formats.record_columns import records_of
 from stream_engine.formats.repeats import Repeats
 from stream_engine.state.engine import Engine
+from stream_engine.state.exclusion import excluded_of
 from stream_engine.state.object_index import learn_labels
+from stream_engine.state.published import Published
 from stream_engine.state.store import Store
 
 
@@ -141,7 +143,7 @@ def read(
     paths = paths_in(data)
     check_layout(layout, paths, "codes", "labels", "on_refused", "frames", "seed")
     if paths is not None and len(paths) == 1 and os.path.isdir(paths[0]):
-        return Study(Store(paths[0]).published(), seed=seed, frames=frame_library(frames, ""), directory=paths[0])
+        return _study_of_state(paths[0], seed=seed, frames=frame_library(frames, ""))
     if paths is not None:
         counted, library = _read_files(paths, options, layout), ""
     else:
@@ -155,6 +157,18 @@ def read(
     if labels is not None:
         _learn_labels(engine, labels)
     return Study(engine, counted.rejected, counted.read_as, seed=seed, frames=frame_library(frames, library))
+
+
+def _study_of_state(directory: str, **options: Any) -> Study:
+    """The newest snapshot of a state with its fits; who is excluded there can be included again."""
+    store = Store(directory)
+    snapshot = store.newest()
+    published = store.with_artifacts(snapshot)
+    study = Study(published, directory=directory, **options)
+    if published.excluded:
+        of_all = {kind: artifact for kind, artifact in published.artifacts.items() if not excluded_of(artifact)}
+        study._full_study = Study(Published(snapshot, of_all), directory=directory, **options)
+    return study
 
 
 DROP_ARGUMENT = "drop_duplicates=True"  # the argument that messages about repeated responses recommend

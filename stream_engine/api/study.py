@@ -306,7 +306,7 @@ class Study(Tables):
             write(preliminary, page, None, None, workers, picture_files, commands, style, kinds)
         try:
             for kind in kinds:
-                if self._full_study is not None:
+                if self._full_study is not None and kind not in self.fitted:
                     self._full_study._artifact(kind)
                 self._artifact(kind)
             if workers and self._workers_named():

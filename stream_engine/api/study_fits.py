@@ -209,9 +209,12 @@ class Fits:
             store = Store(folder)
             if store.sequences():
                 raise ValueError(f"save: {folder} has a state already, expected a folder without one")
-            store.publish(self.snapshot)
-            for artifact in self.published.artifacts.values():
+            store.publish((self._full_study or self).snapshot)
+            store.exclude(self.published.excluded)
+            for kind, artifact in self.published.artifacts.items():
                 store.publish_artifact(artifact)
+                if (seconds := self.published.seconds.get(kind)) is not None:
+                    store.note_seconds(artifact, seconds)
         finally:
             lock.release()
         return folder

@@ -11,8 +11,9 @@ from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 def components(snapshot: Snapshot) -> np.ndarray | None:
     """(n,) the component of each object in the graph whose edges join the objects of each comparison: 0 is the largest
-    component, -1 an object without comparisons. None if comparisons of four objects are only summed. O(questions)."""
-    if snapshot.counters["quadruplets"] and not snapshot.section("quadruplet_counts"):
+    component, -1 an object without comparisons. None if some comparisons are only summed. O(questions)."""
+    counted = {"triplets": "triplet_counts", "quadruplets": "quadruplet_counts"}
+    if any(snapshot.counters[kind] and not snapshot.section(counts) for kind, counts in counted.items()):
         return None
     n, columns = len(snapshot.objects), triplet_columns(snapshot)
     pair = pair_of_entry(columns)

@@ -36,6 +36,7 @@ class ParticipantChecks(NamedTuple):
     lapse: np.ndarray  # (p,) float64
     responding: ResponseChecks  # positions, straight lines and pace
     power: float | None  # share of participants who only guess that the accuracy would reveal; None: none is checked
+    tested: np.ndarray  # (p,) bool: whether enough of their answers were compared with others' predictions
     reasons: tuple[str, ...]  # why a participant is flagged, "" if they are not
 
     @property
@@ -65,7 +66,8 @@ class _Accuracy(NamedTuple):
     of_others: np.ndarray  # the accuracy of all other participants
     random: np.ndarray  # bool: at chance level or below, and below the others
     opposite: np.ndarray  # bool: below chance level
-    power: float | None  # see `ParticipantChecks`
+    tested: np.ndarray  # bool, see `ParticipantChecks`
+    power: float | None
 
 
 def check_participants(published: Published, model_beats_chance: bool) -> ParticipantChecks | None:
@@ -110,6 +112,7 @@ def check_participants(published: Published, model_beats_chance: bool) -> Partic
         lapse[rows],
         responding,
         checks.power,
+        checks.tested[rows],
         tuple("; ".join(reasons[i] + responding.reasons(row)) for row, i in enumerate(rows.tolist())),
     )
 
@@ -141,7 +144,7 @@ def _check_accuracy(
             p_below, p_opposite, at_chance, power = _against_map(by_map, n, tested)
         below, opposite = (holm(np.where(tested, p, np.nan)) <= LEVEL for p in (p_below, p_opposite))
         random = at_chance & below & (of_others - 1.96 * np.sqrt(0.25 / total[named].sum()) > 0.5)
-    return _Accuracy(accuracy, low, high, of_others, random, opposite, power)
+    return _Accuracy(accuracy, low, high, of_others, random, opposite, tested, power)
 
 
 SLIP_RATE, SLIP_LEVEL = 0.1, 0.05  # catch trials that attentive participants fail; level of the test for more than that
@@ -229,10 +232,10 @@ def _predicted_by_others(
     published: Published, votes: dict[str, np.ndarray], n_participants: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """`(p,)` numbers of answers that are predicted by the similarities of all other participants, and of all answers;
-    zeros if there are too many votes. The similarities are AddS-3 of the others' answers, W - W_p (Perrot et al. 2020,
-    sec. 4): W is linear in the answers, so a participant is left out by a subtraction."""
+    zeros if there are too many votes, or triplets are not counted. The similarities are AddS-3 of the others' answers,
+    W - W_p (Perrot et al. 2020, sec. 4): W is linear in the answers, so a participant is left out by a subtraction."""
     n, rows = len(published.snapshot.objects), len(votes["anchor"])
-    if not rows or rows > MAX_VOTE_ROWS:
+    if not rows or rows > MAX_VOTE_ROWS or not published.snapshot.section("triplet_counts"):
         return np.zeros(n_participants), np.zeros(n_participants, np.int64)
     anchor, lo, hi, participant = (np.asarray(votes[field], np.int64) for field in ("anchor", "lo", "hi", "worker"))
     n_lo, n_hi = (np.asarray(votes[field], np.int64) for field in ("n_lo", "n_hi"))

@@ -28,7 +28,7 @@ from stream_engine.evaluation.learned import (
     partial_order_embedding,
 )
 from stream_engine.evaluation.platt import platt, sigmoid_of
-from stream_engine.state.artifact import Artifact, figure
+from stream_engine.state.artifact import Artifact, figure, is_of_subset
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
@@ -74,10 +74,15 @@ def _why_missing(published: Published, name: str) -> str:
 
 
 def best(published: Published) -> Model | None:
-    """The model with the least held-out log loss among the artifacts that give probabilities; None if there are
-    none."""
+    """The model with the least held-out log loss among the artifacts that give probabilities; one that was tested on a
+    subset of the objects only if there is no other. None if there are none."""
     models = [candidate for name in PROBABILITY_MODELS if (candidate := _of_artifact(published, name))]
-    return min(models, key=lambda candidate: np.inf if candidate.log_loss is None else candidate.log_loss, default=None)
+
+    def rank(candidate: Model) -> tuple[bool, float]:
+        loss = np.inf if candidate.log_loss is None else candidate.log_loss
+        return is_of_subset(published.artifacts[candidate.name]), loss
+
+    return min(models, key=rank, default=None)
 
 
 def _model_of(published: Published, name: str) -> Model | None:

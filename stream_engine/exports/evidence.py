@@ -12,6 +12,7 @@ from stream_engine.evaluation.kept_responses import kept_responses
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.exports.clusters import grouping
 from stream_engine.exports.files import NameColumn, names_array
+from stream_engine.exports.learned import names_of
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
 
@@ -56,8 +57,8 @@ def evidence(published: Published) -> dict[str, Content]:
     clusters = grouping(published.artifacts)
     if clusters is not None and "stability" in clusters.arrays:
         stability = clusters.arrays["stability"]
-        arrays["cluster_stability"] = np.zeros(len(snapshot.objects))
-        arrays["cluster_stability"][: len(stability)] = stability
+        of = dict(zip(names_of(published, clusters.kind, len(stability)), stability.tolist()))
+        arrays["cluster_stability"] = np.array([of.get(name, 0.0) for name in snapshot.objects])
     return {"evidence": Content(arrays, {"evidence": {"object": list(snapshot.objects), **arrays}})}
 
 

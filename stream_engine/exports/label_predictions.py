@@ -4,6 +4,7 @@
 a newer snapshot. Whichever export writes it writes the same.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ def _table(published: Published) -> dict[str, Any]:
     classes = [*report["classes"], *report.get("other_classes", []), ""]  # index -1 is the empty text
     table: dict[str, Any] = {
         "object": names_of(published, kind, len(arrays["predicted"])),
-        "label": [classes[i] for i in arrays["given"].tolist()],
+        "label": _labels(arrays, classes),
         "predicted": [classes[i] for i in arrays["predicted"].tolist()],
         "score": arrays["score"],
         "abstained": arrays["abstained"],
@@ -73,3 +74,12 @@ def _table(published: Published) -> dict[str, Any]:
             for name, column in zip(report["classes"], np.asarray(arrays["probability"]).T)
         }
     return table
+
+
+def _labels(arrays: Mapping[str, np.ndarray], classes: list[str]) -> list[str]:
+    """The label of each object; of several labels all that were learned, as "a|b"."""
+    labels = [classes[i] for i in arrays["given"].tolist()]
+    if "given_sets" not in arrays:
+        return labels
+    sets = np.unpackbits(arrays["given_sets"], axis=1, bitorder="little")
+    return ["|".join(classes[c] for c in np.flatnonzero(row).tolist()) or label for row, label in zip(sets, labels)]

@@ -90,7 +90,10 @@ def embedding(published: Published) -> dict[str, Content]:
 
 def dimensions(published: Published) -> dict[str, Content]:
     """The weights of the objects on the interpretable dimensions. Raises `NothingToExport`."""
-    arrays = artifact_of(published, "dimensions").arrays
+    artifact = artifact_of(published, "dimensions")
+    arrays = dict(artifact.arrays)
+    if figure(artifact.report, "held_out_responses") == 0:  # then importance is unknown
+        arrays |= {name: np.full_like(arrays[name], np.nan) for name in ("importance", "importance_error")}
     weights = np.asarray(arrays["X"])
     columns = {f"dimension_{number + 1}": column for number, column in enumerate(weights.T)}
     names = names_of(published, "dimensions", len(weights))
@@ -102,7 +105,7 @@ def dimensions(published: Published) -> dict[str, Content]:
         "; ".join(names[i] for i in objects if column[i] > 0) for objects, column in zip(top, weights.T)
     ]
     tables = {"dimensions": {"object": names, "asked": arrays["asked"], **columns}, "dimension_quality": quality}
-    return {"dimensions": Content(dict(arrays), tables, objects=tuple(names))}
+    return {"dimensions": Content(arrays, tables, objects=tuple(names))}
 
 
 def _learned(published: Published, artifact: Artifact) -> tuple[str, ...] | None:

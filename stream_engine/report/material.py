@@ -146,6 +146,8 @@ def _answers(snapshot: Snapshot) -> tuple[ObjectAnswers, bool]:
     own where they are kept, or among the judgements where all of these are there."""
     of_four = snapshot.section("quadruplet_counts") or None
     answers = answers_by_object(triplet_columns(snapshot), of_four)
+    if snapshot.counters["triplets"] and not snapshot.section("triplet_counts"):
+        return answers, False
     if of_four or not snapshot.counters["quadruplets"]:
         return answers, True
     responses = kept_responses(snapshot)

@@ -49,6 +49,11 @@ def figure(report: Mapping[str, Any], *path: str) -> float | None:
     return float(value) if type(value) in (int, float) else None
 
 
+def is_of_subset(artifact: "Artifact") -> bool:
+    """Whether a kernel was learned, and its figures are, over a subset of the objects."""
+    return "ids" in artifact.arrays
+
+
 class Artifact(NamedTuple):
     """`report` holds what a person or a dashboard wants to know: objective, residuals, bound, k, lambda, ..."""
 

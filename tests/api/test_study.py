@@ -25,6 +25,7 @@ from stream_engine.exports import contents
 from stream_engine.refits import clusters, embedding
 from stream_engine.report import writing
 from stream_engine.state.artifact import encode
+from stream_engine.state.exclusion import excluded_of
 from stream_engine.state.store import Store
 from tests.conftest import ROOT
 from tests.support.exported_bytes import encode as files_of
@@ -324,6 +325,20 @@ def test_a_study_is_saved_and_read(answers, tmp_path):
     assert again.map().to_frame().equals(study.map().to_frame())
     with pytest.raises(ValueError, match="^save: "):
         study.save(tmp_path / "state")
+
+
+def test_who_is_excluded_can_be_included_after_saving_and_reading(answers, tmp_path):
+    study = se.read(answers.assign(worker=np.arange(len(answers)) % 3))
+    fewer = study.exclude(1).fit("embedding", **QUICK)
+    again = se.read(fewer.save(tmp_path / "state"))
+    assert again.published.excluded == ("1",) and again.fitted == ("embedding",)
+    assert again.snapshot.counters["comparisons"] == fewer.snapshot.counters["comparisons"]
+    assert again.published.artifacts["embedding"].snapshot == again.snapshot.digest == study.snapshot.digest
+    assert again.models()["seconds"].equals(fewer.models()["seconds"])
+    everybody = again.include("1")
+    assert everybody.published.excluded == () and everybody.fitted == ()
+    assert everybody.snapshot.counters["comparisons"] == study.snapshot.counters["comparisons"]
+    assert excluded_of(again.exclude("2").fit("embedding", **QUICK).published.artifacts["embedding"]) == ("1", "2")
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,11 @@ from stream_engine.boosting.references import draw
 from stream_engine.data import available_memory
 from stream_engine.data.compiled import njit
 from stream_engine.data.triplet_columns import columns_from_triplets
+from stream_engine.exports.label_predictions import predictions
 from stream_engine.refits import CannotRefit, triplet_boost
 from stream_engine.state import artifact as artifacts
 from stream_engine.state import snapshot as snapshots
+from stream_engine.state.published import Published
 from tests.support import generators
 from tests.support.boosting_reference import Round, paper_prediction, paper_rounds
 
@@ -453,6 +455,9 @@ def test_several_labels_an_object():
         assert {report["classes"][c] for c in np.flatnonzero(given_sets[i])} == set(genre.get(i, "").split("|")) - {""}
     train, fresh = arrays["part"] == labels.TRAIN, arrays["part"] == labels.UNLABELLED
     assert (given_sets[train] == predicted[train]).all() and report["train_error"] <= report["bound"] < 1e-3
+    published = Published(a_snapshot(columns, genre), {"triplet_boost": made})
+    labels_of = predictions(published)["predictions"].tables["predictions"]["label"]
+    assert [set(text.split("|")) for text in labels_of] == [set(genre.get(i, "").split("|")) for i in range(90)]
     truth = np.zeros((90, 5), bool)
     truth[np.arange(90), np.array([3, 4, 0])[y]] = truth[np.arange(90), np.array([1, 1, 2])[y]] = True
     assert (truth[fresh] == predicted[fresh]).mean() > 0.8

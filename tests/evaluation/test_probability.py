@@ -75,6 +75,13 @@ def test_the_best_is_that_of_the_least_held_out_log_loss(world, artifacts):
     assert model(Published(world[1], {})).name == "adds3"
 
 
+def test_a_kernel_of_a_subset_is_the_best_only_where_there_is_no_other(world, artifacts):
+    few = kernel_learning.refit(world[1], kernel_learning.Params(objects=4, lambda1=0.1), 0)
+    few = few._replace(report={**few.report, "log_loss": 0.01})
+    assert model(Published(world[1], {"embedding": artifacts["embedding"], "kernel_learning": few})).name == "embedding"
+    assert model(Published(world[1], {"kernel_learning": few})).name == "kernel_learning"
+
+
 @pytest.mark.parametrize("name", [*LEARNED, *COUNTED])
 def test_unknown_objects_have_no_probability(world, artifacts, name):
     rows = np.array([[0, 1, 0, 2], [0, -1, 0, 2], [0, 1, 0, N], [N + 7, 1, N + 7, 2]], np.int32)

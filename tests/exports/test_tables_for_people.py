@@ -166,6 +166,20 @@ def test_by_name_the_rows_are_the_same_in_another_order():
     assert sorted(mine, key=lambda row: row["object"]) == theirs
 
 
+def test_by_name_evidence_has_the_stability_of_the_same_object_after_newer_ones_came():
+    counts = Engine(("triplet_counts",), False)
+    for triplet in (Triplet("d", "b", "c"), Triplet("d", "b", "a")):
+        counts.learn_one(triplet)
+    snapshot = counts.snapshot()
+    arrays = {name: np.zeros(3, np.int32) for name in ("labels", "second", "subgroup")}
+    arrays |= {"k": np.array(1), "stability": np.array([0.1, 0.2, 0.3])}  # of d, b, c
+    state = Published(snapshot, {"clusters": Artifact("clusters", "", 0, {}, 0, arrays, {})})
+    for published in (state, by_name(state)):
+        table = exports.contents("evidence", published)["evidence"].tables["evidence"]
+        stability = dict(zip(table["object"], table["cluster_stability"].tolist()))
+        assert stability == {"d": 0.1, "b": 0.2, "c": 0.3, "a": 0.0}
+
+
 def test_questions_can_be_read_again_as_answers(tmp_path):
     """anchor, near, far, n_near, n_far is what a file of votes holds."""
     published = made(2)

@@ -16,9 +16,12 @@ from stream_engine.evaluation.participants import _against_map, check_participan
 from stream_engine.report.findings import TOPICS, findings, models, sentences, warnings
 from stream_engine.report.findings.data import excluded
 from stream_engine.report.findings.facts import Commands, Facts
+from stream_engine.report.material import material
+from stream_engine.report.sections import quality
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
+from tests.support import reported
 from tests.support.facts import states
 
 QUICK = {"dimensions": 2, "kernel": "ste", "ridge": 0.3}
@@ -142,6 +145,62 @@ def test_a_file_with_every_row_twice_is_told():
     assert "only_same_answers" in twice
     assert "test_retest_agreement" not in twice
     assert "only_same_answers" not in once
+
+
+def test_one_participant_who_answers_again_agrees_with_nobody_but_themselves():
+    events = responses(np.random.default_rng(4), {"p0": 40}, n=6) * 4
+    made = study(events).fit("embedding", **QUICK)
+    found = {each.what: each.text for topic in known(made).values() for each in topic}
+    assert "0 answers are to a question that somebody else answered" in found["agreement_unknown"]
+    assert {"test_retest_agreement", "only_same_answers"} & found.keys()
+    assert not any("no participant is flagged" in each for each in quality.section(material(made.published)).notes)
+    few = study(responses(np.random.default_rng(4), {f"p{i}": 15 for i in range(5)}, n=3)).fit("embedding", **QUICK)
+    assert "75 answers are to a question" in sentences_of(known(few)["agreement"])
+
+
+def test_what_is_not_counted_is_not_said_to_be_absent(tmp_path):
+    """Triplets in sums, votes and responses alone: neither a crash nor objects that nobody compared."""
+    events = responses(np.random.default_rng(4), {f"p{i}": 30 for i in range(6)}, n=8)
+    config = 'accumulators = ["adds3", "worker_votes", "judgements"]'
+    published = reported.published(tmp_path, events, "--no-refits", config=config)
+    found = findings(Facts(published))
+    assert not {"conflicting_answers", "disconnected", "never_compared"} & what(found)
+    assert "0 of 6" in sentences_of(found["participants"])
+    assert not material(published).by_object
+
+
+def test_who_is_asked_about_three_objects_too_rarely_is_not_checked_by_counts():
+    few = responses(np.random.default_rng(4), {f"p{i}": 2 for i in range(6)}, n=8)
+    four = [
+        {"type": "quadruplet", "near": ["o0", "o1"], "far": ["o2", f"o{3 + i % 5}"], "worker": f"p{i % 6}"}
+        for i in range(120)
+    ]
+    found = known(stream_engine.read([{"type": "triplet", **event} for event in few] + four))
+    assert "0 of 6 gave enough answers" in sentences_of(found["participants"])
+    assert "four objects are not among these" in sentences_of(found["agreement"])
+
+
+def sentences_of(topic) -> str:
+    return " ".join(each.text for each in topic)
+
+
+def test_groups_that_chance_explains_are_not_graded_beside_an_exclusion():
+    before = {"participants": [], "grade": "cannot tell"}
+    report = {"grade": "separated", "k": 3, "excluded": {"participants": ["w"], "before": before}}
+    snapshot = Engine().snapshot()
+    facts = Facts(Published(snapshot, {"clusters": Artifact("clusters", "", 0, {}, 0, {}, report)}, excluded=("w",)))
+    facts.__dict__["sets"] = np.array([0, 0, 1])  # not all were compared
+    assert "groups: cannot tell, before: cannot tell" in next(excluded(facts)).text
+
+
+def test_a_kernel_of_a_subset_is_not_reported_in_place_of_the_map():
+    few = Artifact("kernel_learning", "", 0, {}, 0, {"ids": np.arange(4)}, {})
+    facts = Facts(Published(Engine().snapshot(), {"kernel_learning": few}))
+    row = {"model": "embedding", "accuracy": 0.7, "standard_error": 0.01, "comparisons": 900}
+    facts.__dict__["models"] = [{**row, "model": "kernel_learning", "accuracy": 0.95}, row]
+    assert facts.best == row
+    facts.__dict__["models"].pop()
+    assert facts.best["model"] == "kernel_learning"
 
 
 def test_failed_catch_trials_flag():

@@ -72,7 +72,9 @@ def appearances(w: World) -> float:
 
 
 def kinds(w: World) -> list[int]:
-    return [n for _, n in sorted(Counter(event.get("type", "triplet") for event in w.events).items())]
+    return [
+        n for kind, n in sorted(Counter(event.get("type", "triplet") for event in w.events).items()) if kind != "label"
+    ]
 
 
 def both(w: World) -> list[tuple[float, float]]:
@@ -176,7 +178,7 @@ HELD |= {"model": lambda w: "embedding", "held_out": report("embedding", "held_o
 SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
     "read": (
         {"events": lambda w: len(w.events), "objects": lambda w: len(w.names), "comparisons": lambda w: len(w.said)},
-        lambda w: [len(w.events), *kinds(w), len(w.names), len(w.said), round(appearances(w))],
+        lambda w: [sum(kinds(w)), *kinds(w), len(w.names), len(w.said), round(appearances(w))],
     ),
     "rejected": (
         {"events": lambda w: w.wrong, "not_distinct": lambda w: 200, "missing_field": lambda w: 30},
@@ -322,7 +324,7 @@ def often(share: float, answers: int) -> float | None:
 
 
 READ = {
-    "answers read": lambda w: len(w.events), "rejected": lambda w: w.wrong, "filtered": lambda w: 0,
+    "answers read": lambda w: sum(kinds(w)), "rejected": lambda w: w.wrong, "filtered": lambda w: 0,
     "empty messages": lambda w: 0, "comparisons": lambda w: len(w.said),
     "comparisons of three objects": lambda w: len(w.triplets), "comparisons of four objects": lambda w: len(w.four),
     "distinct questions (anchor and two objects)": lambda w: len(w.questions()),

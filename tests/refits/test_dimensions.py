@@ -167,3 +167,14 @@ def test_a_dimension_is_as_reproducible_as_in_the_fit_that_has_it_least(monkeypa
     ]
     assert not np.allclose(*each_fit, atol=1e-3), "else the least is also the largest"
     assert artifact.arrays["reproducibility"].tolist() == [min(each) for each in zip(*each_fit)]
+
+
+def test_importance_is_unknown_where_nothing_was_held_out():
+    snapshot = snapshot_of(ROWS[:60])
+    artifact = dimensions.refit(snapshot, dimensions.Params(dimensions=3, fits=2), 0)
+    published = Published(snapshot, {"dimensions": artifact})
+    assert artifact.report["held_out_responses"] == 0
+    quality = exports.contents("dimensions", published)["dimensions"].tables["dimension_quality"]
+    assert np.isnan(quality["importance"]).all() and np.isnan(quality["importance_error"]).all()
+    columns = maker("dimensions")(material(published)).tables[0].columns
+    assert np.isnan(columns["importance"]).all() and np.isnan(columns["standard error"]).all()

@@ -11,8 +11,9 @@ from stream_engine.refits import hierarchy
 from stream_engine.report import SECTIONS, page
 from stream_engine.report.material import MAX_SHOWN_OBJECTS, material
 from stream_engine.report.page import tiles
-from stream_engine.report.sections import dendrogram
+from stream_engine.report.sections import clusters, dendrogram, methods
 from stream_engine.report.sections.dendrogram import draw
+from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 from tests.support.facts import states
 from tests.support.reported import QUICK, answers, held, names, published
@@ -215,6 +216,27 @@ def test_a_hierarchy_that_was_fitted_is_drawn():
     fitted = hierarchy.refit(snapshot, hierarchy.Params(), 0)
     made = dendrogram.section(material(Published(snapshot, {"hierarchy": fitted})))
     assert "linkage of AddS" in made.says and made.tables[0].columns["at"] == fitted.arrays["linkage"][:, 2].tolist()
+
+
+def test_a_hierarchy_and_its_methods_are_called_after_the_similarity():
+    engine = Engine()
+    for event in answers(6, 60):
+        engine.learn_one(Triplet(event["anchor"], event["near"], event["far"]))
+    snapshot = engine.snapshot()
+    fitted = hierarchy.refit(snapshot, hierarchy.Params("k1"), 0)
+    read = material(Published(snapshot, {"hierarchy": fitted}))
+    says = dendrogram.section(read).says
+    assert "linkage of k1)" in says and "from an object to itself" in says and "AddS" not in says
+    (method,) = methods.section(read).tables[0].columns["method"]
+    assert "linkage on k1," in method and "AddS" not in method
+
+
+def test_numbers_of_clusters_are_in_their_order():
+    report = {"k": 10, "k_by": "spur", "criterion": {str(k): k / 20 for k in (10, 2, 3)}}
+    arrays = {"labels": np.array([0, 1], np.int32)}
+    program = Artifact("sdp_clustering", "", 0, {}, 0, arrays, report)
+    (table,) = clusters._program(program, program)[1]
+    assert table.columns["clusters"] == [2, 3, 10] and table.columns["SPUR"] == [0.1, 0.15, 0.5]
 
 
 def test_a_dendrogram_has_every_leaf_and_every_merge():

@@ -386,7 +386,8 @@ def published() -> Published:
     dimensions = {"X": rng.random((n, 2), np.float32), "standard_error": rng.random((n, 2), np.float32)}
     dimensions |= {name: rng.random(2) for name in ("reproducibility", "importance", "importance_error")}
     held = made["dimensions"]
-    made["dimensions"] = held._replace(arrays={**held.arrays, **dimensions})
+    report = {**held.report, "held_out_responses": 40.0}
+    made["dimensions"] = held._replace(arrays={**held.arrays, **dimensions}, report=report)
     held = made["clusters"]  # and no groups
     groups = {"labels": [1, 0, 0, 1, 2, 0, -1, 0], "second": [0, 1, 2, 0, 1, 2, -1, 1]}
     groups |= {"subgroup": [-1, 1, 0, -1, -1, 1, -1, 0]}

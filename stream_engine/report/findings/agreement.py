@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from stream_engine.evaluation.participants import ParticipantChecks
-from stream_engine.evaluation.response_checks import MIN_ANSWERS
 from stream_engine.report.findings import GAP, WARNING, Finding
 from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.words import count, listing, p_value, percent, some
@@ -42,7 +41,7 @@ def participants(facts: Facts) -> Iterator[Finding]:
     if again := _copies(facts):
         text = f"{some(again, 'answer was', 'answers were')} recorded more than once, by the same participant at the "
         yield Finding("duplicates", f"{text}same time.", {"answers": again}, level=WARNING)
-    judged = int((np.minimum(checks.responses, np.isfinite(checks.accuracy) * checks.responses) >= MIN_ANSWERS).sum())
+    judged = int(checks.tested.sum())
     if facts.beats_chance is False and not checks.flagged:
         text = "Individual participants cannot be assessed, because no model predicts the answers better than chance."
         yield Finding("participants_gated", text, {"participants": people})
@@ -130,9 +129,8 @@ def agreement(facts: Facts) -> Iterator[Finding]:
         text = f"Inter-rater agreement is computed with the embedding. {facts.commands.awaited}".strip()
         yield Finding("agreement_unknown", text, level=GAP, command=facts.commands.refit("embedding"))
     elif facts.published.artifacts:
-        text = (
-            "Inter-rater agreement is unknown: almost no question has more than one answer. Ask some questions again."
-        )
+        text = f"Inter-rater agreement is unknown: {some(int(answers or 0), 'answer is', 'answers are')} to a question "
+        text += "that somebody else answered, too, which are too few. Ask several participants the same questions."
         yield Finding("agreement_unknown", text, level=GAP)
     if themselves is not None:
         again = figure(ceiling, "own_answers")
@@ -146,7 +144,7 @@ def agreement(facts: Facts) -> Iterator[Finding]:
             text = f"The same participant, asked again, gives the same answer in {percent(themselves)}"
             text += " (copies of answers count as answers)." if _copies(facts) else "."
             yield Finding("test_retest_agreement", text, {"share": themselves})
-    if not summary["triplets"]:
+    if not summary["triplets"] or not facts.published.snapshot.section("triplet_counts"):
         return
     columns = triplet_columns(facts.published.snapshot)
     ties = int(np.count_nonzero((columns.n_lo == columns.n_hi) & (columns.n_lo > 0)))
@@ -158,6 +156,8 @@ def agreement(facts: Facts) -> Iterator[Finding]:
         text += "answer to a question that was asked once agrees)."
     else:
         text = "No answer conflicts with another."
+    if summary["quadruplets"]:
+        text += " Comparisons of four objects are not among these answers."
     yield Finding("conflicting_answers", text, figures)
 
 

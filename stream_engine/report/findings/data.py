@@ -76,9 +76,11 @@ def read(facts: Facts) -> Iterator[Finding]:
     if not events and not rejected:
         yield Finding("read", "No data yet: this page fills as answers arrive.", {"events": 0})
         return
-    named = {KINDS.get(kind, kind): n for kind, n in summary["kinds"].items()}
+    named = {KINDS.get(kind, kind): n for kind, n in summary["kinds"].items() if kind != "label"}
     kinds = [f"{count(n)} {kind}" for kind, n in named.items()] if len(named) > 1 else list(named)
-    what, comparisons = f"{some(events, 'answer')} ({listing(kinds)})", some(summary["comparisons"], "comparison")
+    answers = events - summary["kinds"].get("label", 0)
+    what = some(answers, "answer") + (f" ({listing(kinds)})" if kinds else "")
+    comparisons = some(summary["comparisons"], "comparison")
     text = f"{what} about {some(summary['objects'], 'object')} gave {comparisons}"
     if summary.get("forgotten"):
         text = f"{what} were read and some deleted since; {comparisons} of {some(summary['objects'], 'object')} remain"
@@ -130,7 +132,7 @@ def excluded(facts: Facts) -> Iterator[Finding]:
     if names:
         are = "is" if len(names) == 1 else "are"
         text = f"{some(len(names), 'participant')} {are} excluded: {listing(list(names))}."
-        changes = [change for kind in ("embedding", "clusters") for change in _changes(facts.report(kind))]
+        changes = [*_changes(facts.report("embedding")), *_changes(facts.cluster_answer)]
         text += f" Compared with the fit {_former_participants(facts)}: {'; '.join(changes)}." if changes else ""
         yield Finding("excluded", *_included_again(text, names, facts.commands, {"names": list(names)}))
     old = [kind for kind, artifact in artifacts.items() if excluded_of(artifact) != names]

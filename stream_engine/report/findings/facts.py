@@ -15,7 +15,7 @@ from stream_engine.evaluation.kept_responses import kept_responses
 from stream_engine.evaluation.participants import ParticipantChecks, check_participants
 from stream_engine.exports.models import fits, left_out, table
 from stream_engine.exports.summary import summary_of
-from stream_engine.state.artifact import figure
+from stream_engine.state.artifact import figure, is_of_subset
 from stream_engine.state.published import Published
 
 MIN_HELD_OUT = 20  # held-out comparisons, below which a share of them says nothing
@@ -122,6 +122,9 @@ class Facts:
         higher accuracy; of these, or without an embedding, the one with the least log loss. So the luck of the best of
         several models is not reported. Baselines know nothing of objects, and are no models."""
         tested = [row for row in self.models if row["accuracy"] is not None and row["model"] not in BASELINES]
+        artifacts = self.published.artifacts
+        of_subset = {kind for kind, artifact in artifacts.items() if is_of_subset(artifact)}
+        tested = [row for row in tested if row["model"] not in of_subset] or tested
         embedding = next((row for row in tested if row["model"] == "embedding"), None)
         if embedding is None or embedding["standard_error"] is None:
             return tested[0] if tested else None
@@ -151,11 +154,13 @@ class Facts:
 
     @property
     def ceiling(self) -> Mapping[str, Any]:
-        """Inter-rater agreement and noise ceiling, as the first refit reports them; empty where none does."""
+        """Agreement and noise ceiling, as the first refit reports them that knows most of it; empty where none does."""
         reports = [artifact.report.get("ceiling") for artifact in self.published.artifacts.values()]
-        return next(
-            (ceiling for ceiling in reports if isinstance(ceiling, Mapping) and figure(ceiling, "others") is not None),
-            {},
+        known = ("others", "themselves")
+        return max(
+            (ceiling for ceiling in reports if isinstance(ceiling, Mapping)),
+            key=lambda ceiling: [figure(ceiling, name) is not None for name in known],
+            default={},
         )
 
     @cached_property

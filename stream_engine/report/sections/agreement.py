@@ -19,14 +19,16 @@ def section(material: Material) -> Section:
     )
     ceiling = material.facts.ceiling
     tables: tuple[Table, ...] = ()
-    if ceiling:
+    shares = [figure(ceiling, name) for name in ("others", "themselves", "at_most")]
+    if any(share is not None for share in shares):
         rows = {
             "with": ["other participants", "themselves", "noise ceiling, at most"],
-            "share": [figure(ceiling, name) for name in ("others", "themselves", "at_most")],
+            "share": shares,
             "comparisons": [_whole(figure(ceiling, name)) for name in ("answers", "own_answers")] + [None],
         }
         tables = (Table("agreement", rows),)
-    return Section("Agreement", says or "No data yet.", (), tables, gaps + (() if material.workers else notes))
+    unknown = "Agreement is unknown." if material.summary["comparisons"] else "No data yet."
+    return Section("Agreement", says or unknown, (), tables, gaps + (() if material.workers else notes))
 
 
 def _whole(n: float | None) -> int | None:

@@ -125,7 +125,8 @@ def _program(program: Artifact, shown: Artifact) -> tuple[str, tuple[Table, ...]
     if not isinstance(criterion, Mapping) or len(criterion) < 2:
         return "; ".join(filter(None, parts)) + ("." if parts else ""), ()
     unsolved = report.get("criterion_not_converged") or []
-    rows: dict[str, list[Any]] = {"clusters": list(map(int, criterion)), "SPUR": list(criterion.values())}
+    tried = sorted(criterion, key=int)  # a file has the texts in their own order
+    rows: dict[str, list[Any]] = {"clusters": list(map(int, tried)), "SPUR": [criterion[k] for k in tried]}
     rows["converged"] = ["no" if k in unsolved else "yes" for k in rows["clusters"]]
     return "; ".join(filter(None, parts)) + ".", (Table("SPUR", rows, about=CRITERION, folded=True),)
 

@@ -20,6 +20,8 @@ def section(material: Material) -> Section:
     conflicts = [finding.text for finding in material.findings["agreement"] if finding.what == "conflicting_answers"]
     if not summary["triplets"]:
         conflicts = ["All comparisons are of four objects; their conflicting answers are not counted."]
+    elif not conflicts:
+        conflicts = ["Conflicting answers are not counted: triplet_counts is not among the `accumulators`."]
     says = " ".join([*conflicts, sentences(material.findings, "order")]).strip()
     tables = []
     if summary["contradicting_pairs"]:

@@ -13,7 +13,7 @@ def section(material: Material) -> Section:
     if not summary["events"] and not rejected:
         return Section("Data", says)
     counts = {
-        "answers read": summary["events"],
+        "answers read": summary["events"] - summary["kinds"].get("label", 0),
         "rejected": rejected,
         "filtered": summary["filtered"],
         "empty messages": summary["empty"],

@@ -8,6 +8,9 @@ from stream_engine.report.material import Material
 
 MAX_OBJECTS = 1500  # objects of which it is made: of more, of those that are shown first
 UNIT_OF_ADDS = "as the difference in similarity from the most similar two objects"
+ADDS = ("adds3", "adds4")
+OF_KERNEL = "as the difference in similarity from an object to itself"
+UNITS = {**dict.fromkeys(("k1", "k2", "mulk3"), OF_KERNEL), "embedding": "in squared distances of the embedding"}
 MAX_DRAWN = 120  # that are drawn; of more objects, the last merges
 
 
@@ -55,8 +58,10 @@ def _fitted(material: Material) -> tuple[np.ndarray, np.ndarray, str, str] | Non
     artifact = material.artifact("hierarchy")
     if artifact is None or len(artifact.arrays["linkage"]) < 2 or len(artifact.arrays["leaves"]) > MAX_OBJECTS:
         return None
-    how = f"{artifact.report['method']} linkage of AddS"
-    return artifact.arrays["linkage"], artifact.arrays["leaves"], how, UNIT_OF_ADDS
+    similarity = str(artifact.params.get("similarity", "adds3"))
+    how = f"{artifact.report['method']} linkage of {'AddS' if similarity in ADDS else similarity}"
+    unit = UNITS.get(similarity.split("_")[0], UNIT_OF_ADDS)
+    return artifact.arrays["linkage"], artifact.arrays["leaves"], how, unit
 
 
 def _of_map(material: Material) -> tuple[np.ndarray, np.ndarray, str, str] | None:

@@ -27,12 +27,13 @@ def section(material: Material) -> Section | None:
     top = [np.argsort(-column, kind="stable")[:TOP_OBJECTS] for column in weights.T]
     top = [objects[column[objects] > 0] for objects, column in zip(top, weights.T)]
     share = weights.sum(axis=0) / max(float(weights.sum()), 1e-300)
+    unit = np.nan if figure(artifact.report, "held_out_responses") == 0 else 1.0  # nothing was held out: unknown
     columns = {
         "dimension": list(range(1, weights.shape[1] + 1)),
         "share of weights": share.tolist(),
         "reproducibility": artifact.arrays["reproducibility"].tolist(),
-        "importance": (1000 * artifact.arrays["importance"]).tolist(),
-        "standard error": (1000 * artifact.arrays["importance_error"]).tolist(),
+        "importance": (1000 * unit * artifact.arrays["importance"]).tolist(),
+        "standard error": (1000 * unit * artifact.arrays["importance_error"]).tolist(),
         "objects": [listing([material.names[i] for i in objects.tolist()], TOP_OBJECTS) for objects in top],
     }
     quality = Table("dimension-quality", columns, about=QUALITY)

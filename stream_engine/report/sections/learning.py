@@ -153,7 +153,7 @@ def _curve(steps: list[Step], material: Material) -> Drawing:
     return Drawing(
         "learning_curve",
         "Accuracy by number of comparisons",
-        f"Accuracy rises from {y[0]:.3f} with {count(x[0])} comparisons to {y[-1]:.3f} with {count(x[-1])}.",
+        f"Accuracy is {y[0]:.3f} with {count(x[0])} comparisons and {y[-1]:.3f} with {count(x[-1])}.",
         Axis("comparisons fitted", low=0.0),
         Axis("accuracy on held-out responses"),
         (Curve(x, y, "embedding", error), *rules),

@@ -14,6 +14,7 @@ from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.models import bounds
 from stream_engine.report.findings.words import count, listing, p_value, some
 from stream_engine.report.material import Material
+from stream_engine.report.sections.dendrogram import ADDS
 from stream_engine.state.artifact import Artifact, figure
 
 CITED = {  # kind of artifact -> what was done, and whom to cite
@@ -101,6 +102,9 @@ def _method(artifact: Artifact) -> tuple[str, str]:
     """What was done, and whom to cite."""
     by = str(artifact.report.get("k_by"))
     method, cite = CITED[artifact.kind]
+    similarity = str(artifact.params.get("similarity", "adds3"))
+    if similarity not in ADDS:
+        method = method.replace("AddS similarities", similarity).replace("AddS", similarity)
     return f"{method}, {NUMBERED_BY[by]}" if by in NUMBERED_BY else method, cite
 
 

@@ -149,7 +149,8 @@ def _groups(material: Material) -> str:
 def _left_out(material: Material, places: ObjectCoordinates) -> str:
     missing = int((~np.isfinite(places.points).all(axis=1)).sum())
     what = some(missing, "object had", "objects had")
-    return f"{what} no answer when the map was fitted and is not shown." if missing else ""
+    are = "is" if missing == 1 else "are"
+    return f"{what} no answer when the map was fitted and {are} not shown." if missing else ""
 
 
 def _uncertainty(material: Material, places: ObjectCoordinates, drawing: Drawing) -> str:

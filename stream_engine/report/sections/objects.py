@@ -21,7 +21,7 @@ def section(material: Material) -> Section:
     typical = float(np.median(answers))
     says = f"The median number of comparisons per object is {typical:,.0f}."
     if not material.by_object:
-        says = f"The median number of comparisons per object is {typical:,.0f}, without those of four objects."
+        says = f"{says.removesuffix('.')}, without those that are not counted by object."
     if len(few) and material.by_object:
         least = few[np.argsort(answers[few], kind="stable")]
         says += (

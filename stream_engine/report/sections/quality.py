@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from stream_engine.report import Section
 from stream_engine.report.findings import GAP, warnings
+from stream_engine.report.findings.agreement import MIN_PARTICIPANTS
 from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.words import listing, some
 from stream_engine.report.material import Material
@@ -32,5 +33,6 @@ def _passed(facts: Facts) -> Iterator[str]:
         yield "a model predicts held-out comparisons better than chance"
     if facts.sets is not None and facts.connected:
         yield "all objects are connected by comparisons"
-    if facts.beats_chance and facts.participants is not None and not facts.participants.flagged:
+    people = facts.participants
+    if facts.beats_chance and people is not None and len(people.names) >= MIN_PARTICIPANTS and not people.flagged:
         yield "no participant is flagged"
