@@ -7,7 +7,7 @@ from stream_engine.formats.answers import MIN_FIT, Answer, is_textual
 from stream_engine.formats.asked_direction import Contradiction, contradicted
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.event_fields import filter_of
-from stream_engine.formats.explanation import unexplained
+from stream_engine.formats.explanation import is_constant, unexplained
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.reading import Decision, Obstacle, Proposal, Ranked, Reading
 from stream_engine.formats.record_columns import Column, Records
@@ -78,7 +78,8 @@ class _Draft:
 
     def exclude_practice_and_catch_trials(self, questions: Records) -> None:
         """Filter out practice; let trials whose answer is known judge the participant."""
-        for filters in (practice(questions, self.objects), catch_trials(questions, self.fields, self.is_own)):
+        trials = self.varying(questions)
+        for filters in (practice(trials, self.objects), catch_trials(trials, self.fields, self.is_own)):
             if filters is not None:
                 self.filters |= filters.where
                 self.columns |= filters.columns
@@ -87,6 +88,15 @@ class _Draft:
                 why = f"{excluded:,} of {questions.size:,} rows; {filters.why}" if excluded else filters.why
                 choice = filters_as_text(filters.where) or "judge the participant"
                 self.decisions.append(Decision(filters.topic, choice, why))
+
+    def varying(self, questions: Records) -> Records:
+        """The questions without columns that are about the participant alone: no trial differs from others by them."""
+        if (who := participant(questions, self.wide)) is None:
+            return questions
+        columns = questions.columns.items()
+        return questions._replace(
+            columns={name: column for name, column in columns if name in self.inputs or not is_constant(column, who)}
+        )
 
     def add_participant_and_times(self, questions: Records) -> None:
         """Give roles to the columns that say who answered, and when or how fast."""
@@ -166,7 +176,7 @@ def completed(
     if other := contradicted(fits, proposal.kind, draft.roles(), proposal.farther, questions):
         return [], Obstacle(other.fact, offers=_both_directions(reading, other), by_rows=bool(other.texts))
     ranked = [(draft.rank(), reading)]
-    if draft.doubt and not (draft.answer.doubt or proposal.doubt or not practice(trials, draft.objects)):
+    if draft.doubt and not (draft.answer.doubt or proposal.doubt or not practice(draft.varying(trials), draft.objects)):
         doubtful = {key for key, value in draft.filters.items() if draft.doubt.startswith(filter_of(key, value).source)}
         where = {key: value for key, value in draft.filters.items() if key not in doubtful}
         ranked.append((draft.rank(), reading._replace(where=where)))
@@ -303,5 +313,5 @@ def participant(records: Records, wide: bool) -> Column | None:
             repeated = wide or len(column.distinct) < max(2, 0.9 * filled) or records.size < 10
             repeated = repeated and (called != "session" or is_textual([column]))
             if repeated and not any("." in text and number_of(text, text=True) is not None for text in column.distinct):
-                candidates.append((PARTICIPANTS.index(called), name))
-    return records.columns[min(candidates)[1]] if candidates else None
+                candidates.append((len(column.distinct) < 2, PARTICIPANTS.index(called), name))
+    return records.columns[min(candidates)[2]] if candidates else None

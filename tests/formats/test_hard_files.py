@@ -117,7 +117,7 @@ def test_codes_that_nothing_explains_are_refused_with_a_whole_command_that_reads
     (tmp_path / "t.csv").write_text(table(rows))
     said = engine("preview", tmp_path / "t.csv", status=None).stderr
     command = shlex.split(re.search(r"stream-engine run .*?(?= \()", said)[0])
-    assert command[:3] == ["stream-engine", "run", str(tmp_path / "t.csv")] and "worker=vp" in " ".join(command)
+    assert command[:3] == ["stream-engine", "run", str(tmp_path / "t.csv")] and "participant=vp" in " ".join(command)
     engine("run", *command[2:], "--state", tmp_path / "s", "--no-refits")
     assert summary(tmp_path / "s")["comparisons"] == 40
 
@@ -319,3 +319,53 @@ def test_ratings_of_people_in_the_form_of_mlds_are_read(judgements, tmp_path):
     found = comparisons(tmp_path / "mlds.csv")
     wanted = Counter((r["S2"], *((r["S1"], r["S3"]) if r["resp"] else (r["S3"], r["S1"]))) for r in rows)
     assert found == wanted and found.total() == len(rows) > 100
+
+
+def marked(**columns):
+    """Trials of ten participants, with further columns of the value for some rows, and for others."""
+    rows = [
+        {"participant": f"P{n // 4}", "anchor": a, "left": b, "right": c, "response": ("left", "right")[i]}
+        for n, (a, b, c, i) in enumerate(TRIALS)
+    ]
+    return table([{**row, **{name: of(n) for name, of in columns.items()}} for n, row in enumerate(rows)])
+
+
+@pytest.mark.parametrize(
+    "name, value, other",
+    [
+        *(("practice", *pair) for pair in (("true", ""), ("WAHR", "FALSCH"), ("VRAI", "FAUX"), ("x", ""))),
+        *(("attention_check", *pair) for pair in (("true", ""), ("ja", "nein"))),
+        *(("phase", mark, "") for mark in ("practice", "triplet_practice", "Probedurchgang", "entraînement")),
+        *(("phase", mark, "main") for mark in ("triplet-practice", "práctica", "oefening")),
+        *(("catch", "catch", "normal"), ("catch_correct", "false", "")),
+    ],
+)
+def test_practice_and_catch_trials_are_left_out_as_tools_and_languages_mark_them(tmp_path, name, value, other):
+    path = tmp_path / "marked.csv"
+    path.write_text(marked(**{name: lambda n: other if n % 4 else value}))
+    assert comparisons(path) == chosen([trial for n, trial in enumerate(TRIALS) if n % 4])
+
+
+@pytest.mark.parametrize(
+    "name, values",
+    [
+        ("attention_passed", ("true", "true", "false")),
+        ("attention_check", ("1", "0")),
+        ("party", ("Democrat", "Republican")),
+        ("condition", ("training", "control")),
+        ("demo_student", ("true", "false")),
+    ],
+)
+def test_what_participants_are_is_no_mark_of_their_trials(tmp_path, name, values):
+    path = tmp_path / "people.csv"
+    path.write_text(marked(**{name: lambda n: values[n // 4 % len(values)]}))
+    assert comparisons(path) == chosen()
+
+
+def test_an_id_that_is_the_same_in_all_rows_gives_way_to_one_of_each_participant(tmp_path):
+    path = tmp_path / "ids.csv"
+    path.write_text(marked(participant=lambda n: "001", PROLIFIC_PID=lambda n: f"5f{n // 4:022d}"))
+    settings = prepare(load(None, {"source": (str(path),)}, {})).settings
+    assert (
+        settings.input.columns["participant" if "participant" in settings.input.columns else "worker"] == "PROLIFIC_PID"
+    )
