@@ -18,6 +18,7 @@ from stream_engine.formats.vocabulary import PARTICIPANTS, words_of
 
 MAX_OTHERS = 0.6  # share of the answers that may be no answers, and are named
 MAX_LISTED_VALUES = 5  # of a column that are named
+MAX_TIMEOUTS = 0.2  # share of the answers that are -1 where that is taken for none
 _NO_ANSWER = frozenset(
     ("timeout", "timed out", "no response", "no_response", "noresponse", "none", "null", "", "space", "escape", "-1")
 )
@@ -210,6 +211,7 @@ def _with_answers(records: Records, state: list[str], answer: Answer, doubt: str
     quoted = ", ".join(f'"{text}"' for text in most)
     coded = answer.accepted is not None and len(answer.codes_of(column)) > 0
     nothing = all(text.casefold() in _NO_ANSWER for text in most)
+    nothing = nothing and not ("-1" in others and others["-1"] > MAX_TIMEOUTS * asked)  # or a side of -1, 0, 1
     key = (
         coded
         and 10 * n <= asked

@@ -139,8 +139,10 @@ def shared_votes(share: Any, total: Any, text: bool) -> tuple[int, int]:
 
 
 TRUE = frozenset(
-    ("1", "true", "yes", "t", "y", "on", "checked", "selected", "x", "ja", "oui", "si", "sí", "wahr", "vrai")
-    + ("verdadero", "verdadeiro", "vero", "waar")
+    (
+        *("1", "true", "yes", "t", "y", "on", "checked", "selected", "x", "ja", "oui", "si", "sí", "wahr", "vrai"),
+        *("verdadero", "verdadeiro", "vero", "waar"),
+    )
 )
 FALSE = frozenset(
     ("0", "false", "no", "f", "n", "off", "unchecked", "", "nein", "non", "falsch", "faux", "falso", "onwaar", "nee")

@@ -102,7 +102,9 @@ _PRACTICE = re.compile(
     r"|ue?bung\w*|probe(?:durch|auf|lauf)\w*|entrainement|entrenamiento|practicas?|pratica|oefen\w*)\b"
 )
 _NOT_PRACTICE = {"no", "non", "not", "post", "after", "without", "ohne", "nach"}
-_RESULTS = set("passed pass failed fail done complete completed finished correct score ok acc accuracy result".split())
+_RESULTS = frozenset(
+    words_of("passed pass failed fail done complete completed finished correct score ok acc accuracy result")
+)
 _LOOP = re.compile(r"(.+)\.(thisN|thisRepN|thisTrialN|thisIndex|ran)")  # PsychoPy: empty outside of the loop
 _TRAINING = re.compile(r"training.*", re.I)
 _TEST_SET = re.compile(r"test.*|valid.*|hold.?out.*|check.*", re.I)
@@ -129,7 +131,7 @@ def practice(records: Records, objects: Sequence[str]) -> Filters | None:
             continue
         if is_boolean(column):
             words = set(column.words) - {"is", "trial", "block"}
-            called = words == {"demo"} or ({"training"} & words or _is_practice(name, True)) and "demo" not in words
+            called = words == {"demo"} or (("training" in words or _is_practice(name, True)) and "demo" not in words)
             true = sorted(text for text in column.distinct if flag_of(text))
             if called and true and not _RESULTS & words and not all(text in true for text in column.texts):
                 return Filters("practice", {f"{name}!=": LIST_SEPARATOR.join(true)}, f"{name} says so")

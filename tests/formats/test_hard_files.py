@@ -369,3 +369,34 @@ def test_an_id_that_is_the_same_in_all_rows_gives_way_to_one_of_each_participant
     assert (
         settings.input.columns["participant" if "participant" in settings.input.columns else "worker"] == "PROLIFIC_PID"
     )
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        lambda n, b, c: {"on_left": (b, c)[n % 2]},
+        lambda n, b, c: {"leftItem": (b, c)[n % 2], "rightItem": (c, b)[n % 2]},
+        lambda n, b, c: {"posA": n % 2, "posB": 1 - n % 2},
+        lambda n, b, c: {"counterbalance": n // 4 % 2},
+    ],
+)
+def test_answers_by_place_beside_a_column_that_says_where_objects_were_are_asked_about(tmp_path, beside):
+    rows = [
+        {"anchor": a, "optA": b, "optB": c, **beside(n, b, c), "response": i ^ (n % 2)}
+        for n, (a, b, c, i) in enumerate(TRIALS)
+    ]
+    path = tmp_path / "places.csv"
+    path.write_text(table(rows))
+    problem = prepare(load(None, {"source": (str(path),)}, {})).problem
+    assert "could say wh" in problem, problem
+
+
+@pytest.mark.parametrize("steps", [(-2, -1, 1, 2), (-1, 0, 1)])
+def test_steps_of_a_scale_with_two_sides_are_asked_about(tmp_path, steps):
+    rows = [
+        {"anchor": a, "opt0": b, "opt1": c, "response": steps[n % len(steps)]} for n, (a, b, c, _) in enumerate(TRIALS)
+    ]
+    path = tmp_path / "scale.csv"
+    path.write_text(table(rows))
+    prepared = prepare(load(None, {"source": (str(path),)}, {}))
+    assert '"-1"' in prepared.problem or not prepared.settings.input.columns
