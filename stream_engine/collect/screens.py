@@ -33,7 +33,7 @@ class Screen(msgspec.Struct, tag="asked", tag_field="what", frozen=True, omit_de
 
     def key(self) -> int:
         """One number a question, the same for every order of what is shown; of this process only."""
-        return hash((self.anchor, *sorted(self.shown)))
+        return question_key(self.anchor, self.shown)
 
     def objects(self) -> tuple[str, ...]:
         """All that it shows, the anchor first."""
@@ -47,6 +47,11 @@ class Screen(msgspec.Struct, tag="asked", tag_field="what", frozen=True, omit_de
             return body | {"choose": 1}
         propensity = {} if self.propensity is None else {"propensity": self.propensity}
         return body | {"choose": self.choose, "sampler": self.sampler, **propensity}
+
+
+def question_key(anchor: str, shown: Sequence[str]) -> int:
+    """The key of a screen with this anchor and these objects, in any order."""
+    return hash((anchor, *sorted(shown)))
 
 
 class CatchResult(msgspec.Struct, tag="caught", tag_field="what", frozen=True):
