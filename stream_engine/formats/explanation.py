@@ -136,8 +136,10 @@ def _bearing(
     if answer.by != "name" and ((flags and SWAP & words) or _arranges(column, codes, group)):
         return "could say in which rows sides were exchanged"
     coded = answer.by in ("position", "index") and not all(
-        column_of(text, tuple(one.name for one in group)) >= 0 for text in codes
+        column_of(text, tuple(one.name for one in group)) >= 0 and not text.isdecimal() for text in codes
     )
+    if coded and _is_order(column, rows):
+        return "could say in which order objects were shown in each row"
     if coded and numeric and POSITION & words and len(values) <= len(group) and not _agrees(column, rows):
         return "could say where objects were shown in each row"
     share = len(column.items & objects) / len(column.items)
@@ -175,6 +177,18 @@ def _arranges(column: Column, codes: set[str], group: Sequence[Column]) -> bool:
         return False
     letters = {"".join(sorted(text)) for text in values}
     return len(values) > 1 and len(letters) == 1 and 1 < len(letters.pop()) <= len(group)
+
+
+def _is_order(column: Column, rows: Sequence[_Row]) -> bool:
+    """Whether a column lists what was offered, as names or as numbers, in another order in some rows."""
+    orders = [(value, offered) for (_, offered, _, _), value in zip(rows, column.values) if value]
+    if not all(len(value) == len(offered) > 1 for value, offered in orders):
+        return False
+    if all(text.isdecimal() for text in column.items) and len({tuple(sorted(value)) for value, _ in orders}) == 1:
+        return len(column.distinct) > 1
+    return all(set(value) == set(offered) for value, offered in orders) and any(
+        [*value] != offered for value, offered in orders
+    )
 
 
 def _of_codes(column: Column, group: Sequence[Column], called: bool) -> str:

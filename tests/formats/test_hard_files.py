@@ -400,3 +400,49 @@ def test_steps_of_a_scale_with_two_sides_are_asked_about(tmp_path, steps):
     path.write_text(table(rows))
     prepared = prepare(load(None, {"source": (str(path),)}, {}))
     assert '"-1"' in prepared.problem or not prepared.settings.input.columns
+
+
+@pytest.mark.parametrize("name", ["similarity", "score", "pos"])
+def test_numbers_of_objects_that_are_not_called_ranks_are_asked_about(tmp_path, name):
+    rows = [
+        {
+            "target": a,
+            **{f"item_{k}": (b, c, d)[k] for k in range(3)},
+            **{f"{name}_{k}": 3 - (k + i) % 3 for k in range(3)},
+        }
+        for a, b, c, d, i in trials(shown=3)
+    ]
+    path = tmp_path / "numbers.csv"
+    path.write_text(table(rows))
+    assert "1 for the nearest object, or for the farthest" in prepare(load(None, {"source": (str(path),)}, {})).problem
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        lambda n, names: {"shown": json.dumps([names[(k + n) % 3] for k in range(3)])},
+        lambda n, names: {"display_order": json.dumps([(k + n) % 3 for k in range(3)])},
+        lambda n, names: {f"pos{k}": (k + n) % 3 for k in range(3)},
+    ],
+)
+def test_an_index_beside_the_order_of_each_row_is_asked_about(tmp_path, order):
+    rows = [
+        {"stim0": b, "stim1": c, "stim2": d, **order(n, (b, c, d)), "odd_idx": i}
+        for n, (_, b, c, d, i) in enumerate(trials(shown=3))
+    ]
+    path = tmp_path / "orders.csv"
+    path.write_text(table(rows))
+    assert "could say " in prepare(load(None, {"source": (str(path),)}, {})).problem
+
+
+def test_what_was_not_selected_is_no_second_choice(tmp_path):
+    rows = [
+        {"target": a, "opt1": b, "opt2": c, "opt3": d, "selected": (b, c, d)[i],
+         "unselected": "|".join(name for k, name in enumerate((b, c, d)) if k != i)}
+        for a, b, c, d, i in trials(shown=3)
+    ]  # fmt: skip
+    path = tmp_path / "unselected.csv"
+    path.write_text(table(rows))
+    assert comparisons(path) == Counter(
+        (a, (b, c, d)[i], other) for a, b, c, d, i in trials(shown=3) for k, other in enumerate((b, c, d)) if k != i
+    )
