@@ -7,7 +7,7 @@ from stream_engine.formats.answers import MIN_FIT, Answer, is_textual
 from stream_engine.formats.asked_direction import Contradiction, contradicted
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.event_fields import filter_of
-from stream_engine.formats.explanation import is_constant, unexplained
+from stream_engine.formats.explanation import Rival, is_constant, unexplained
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.reading import Decision, Obstacle, Proposal, Ranked, Reading
 from stream_engine.formats.record_columns import Column, Records
@@ -170,6 +170,8 @@ def completed(
         return [], Obstacle(fact)
     draft.add_participant_and_times(trials)
     reading = draft.reading()
+    if (gaps := _with_gaps(trials)) is not None and draft.participant is None and not wide:
+        return [], Obstacle(gaps.fact, gaps, reading)
     fits = asked.select(row for row in range(asked.size) if _state(asked, row, draft.fields, draft.answer) == "fits")
     rival = unexplained(fits, draft.fields, draft.answer, draft.roles(), draft.participant)
     if rival is not None:
@@ -302,6 +304,16 @@ def _objects(records: Records, names: Sequence[str]) -> list[bool]:
 
 def _called(name: str) -> str:
     return "".join(words_of(name))
+
+
+def _with_gaps(records: Records) -> Rival | None:
+    """A column of participants that most rows lack, as merged cells of a spreadsheet have it."""
+    for column in records.columns.values():
+        filled = sum(value is not None for value in column.values)
+        if "".join(column.words) in PARTICIPANTS and len(column.distinct) > 1 and filled < 0.9 * records.size:
+            why = f"is called like participants, and is empty in {records.size - filled:,} of {records.size:,} rows"
+            return Rival(column, f"{why}: merged cells, to be filled first?")
+    return None
 
 
 def participant(records: Records, wide: bool) -> Column | None:

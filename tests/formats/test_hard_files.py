@@ -446,3 +446,21 @@ def test_what_was_not_selected_is_no_second_choice(tmp_path):
     assert comparisons(path) == Counter(
         (a, (b, c, d)[i], other) for a, b, c, d, i in trials(shown=3) for k, other in enumerate((b, c, d)) if k != i
     )
+
+
+def test_a_type_of_trials_is_no_type_of_events(tmp_path):
+    path = tmp_path / "type.csv"
+    path.write_text(marked(type=lambda n: "main" if n % 4 else "practice"))
+    assert comparisons(path) == chosen([trial for n, trial in enumerate(TRIALS) if n % 4])
+
+
+def test_participants_in_merged_cells_are_asked_about(tmp_path):
+    path = tmp_path / "merged.csv"
+    path.write_text(marked(participant=lambda n: "" if n % 4 else f"P{n // 4}"))
+    assert "is empty in 30 of 40 rows" in prepare(load(None, {"source": (str(path),)}, {})).problem
+
+
+def test_response_times_of_trials_come_before_those_of_practice(tmp_path):
+    path = tmp_path / "times.csv"
+    path.write_text(marked(practice_rt=lambda n: 5, rt=lambda n: 1000 + n))
+    assert prepare(load(None, {"source": (str(path),)}, {})).settings.input.columns["milliseconds"] == "rt"
