@@ -43,10 +43,7 @@ class Screen(msgspec.Struct, tag="asked", tag_field="what", frozen=True, omit_de
         """What is sent to who is asked: nothing that tells a catch trial from others."""
         body: dict[str, Any] = {"id": self.id, "type": self.type}
         body |= {"anchor": self.anchor, "shown": self.shown} if self.anchor else {"objects": self.shown}
-        if self.right:
-            return body | {"choose": 1}
-        propensity = {} if self.propensity is None else {"propensity": self.propensity}
-        return body | {"choose": self.choose, "sampler": self.sampler, **propensity}
+        return body | {"choose": self.choose}
 
 
 def question_key(anchor: str, shown: Sequence[str]) -> int:
