@@ -79,7 +79,8 @@ class ParticipantService:
         if failing and person.failed > failing:
             return "excluded"
         quota = self.study.quota.person
-        return "done" if (quota and person.answered >= quota) or self.enough() else ""
+        nothing_left = person.takes_part and not person.open and self.pool.all_asked(person)
+        return "done" if (quota and person.answered >= quota) or self.enough() or nothing_left else ""
 
     async def questions(self, worker: str, n: int, again: bool) -> dict[str, Any]:
         """n questions for a person; with `again` those that he was sent and has not answered, where there are some.
@@ -125,6 +126,8 @@ class ParticipantService:
         screens, so that nothing tells them apart."""
         ended = ended or self.end_of(person)
         quota, catching = self.study.quota.person, self.study.catching.every if self.study.catch else 0
+        if not self.study.asking.repeat_share:
+            quota = min(quota, self.pool.n_questions)
         screens = quota + (quota - 1) // catching if quota and catching else quota
         content: dict[str, Any] = {
             "answered": person.answered + person.passed + person.failed,

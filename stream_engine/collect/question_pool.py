@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from stream_engine.collect.screens import CATCH, REPEAT, Screen, new_id
+from stream_engine.collect.screens import CATCH, REPEAT, Screen, new_id, question_key
 from stream_engine.collect.sessions import ParticipantSession
 from stream_engine.collect.study import Study
 
@@ -39,6 +39,29 @@ class QuestionPool:
         self._study, self._names, self._key = study, names, key
         self._random = random.Random(seed)  # sides and draws: nothing that must not be guessed
         self.ready: deque[Question] = deque()
+
+    @property
+    def n_questions(self) -> int:
+        """Number of questions that one person can be asked."""
+        n = len(self._names)
+        if self._study.asking.type == "odd_one_out":
+            return math.comb(n, 3)
+        return n * math.comb(n - 1, min(self._study.asking.shown, n - 1))
+
+    def all_asked(self, person: ParticipantSession) -> bool:
+        """Whether a person has been asked every question."""
+        if not len(person.screen_keys) >= self.n_questions <= MAX_LISTED_QUESTIONS:
+            return False
+        if self._study.asking.type == "odd_one_out":
+            every = (("", *three) for three in combinations(self._names, 3))
+        else:
+            shown = min(self._study.asking.shown, len(self._names) - 1)
+            every = (
+                (anchor, *others)
+                for anchor in self._names
+                for others in combinations([name for name in self._names if name != anchor], shown)
+            )
+        return all(question_key(anchor, others) in person.screen_keys for anchor, *others in every)
 
     def refill(self, questions: Iterable[Question]) -> None:
         """Better ones are there: these instead of what lies ready."""

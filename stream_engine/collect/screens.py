@@ -33,7 +33,7 @@ class Screen(msgspec.Struct, tag="asked", tag_field="what", frozen=True, omit_de
 
     def key(self) -> int:
         """One number a question, the same for every order of what is shown; of this process only."""
-        return hash((self.anchor, *sorted(self.shown)))
+        return question_key(self.anchor, self.shown)
 
     def objects(self) -> tuple[str, ...]:
         """All that it shows, the anchor first."""
@@ -43,10 +43,12 @@ class Screen(msgspec.Struct, tag="asked", tag_field="what", frozen=True, omit_de
         """What is sent to who is asked: nothing that tells a catch trial from others."""
         body: dict[str, Any] = {"id": self.id, "type": self.type}
         body |= {"anchor": self.anchor, "shown": self.shown} if self.anchor else {"objects": self.shown}
-        if self.right:
-            return body | {"choose": 1}
-        propensity = {} if self.propensity is None else {"propensity": self.propensity}
-        return body | {"choose": self.choose, "sampler": self.sampler, **propensity}
+        return body | {"choose": self.choose}
+
+
+def question_key(anchor: str, shown: Sequence[str]) -> int:
+    """The key of a screen with this anchor and these objects, in any order."""
+    return hash((anchor, *sorted(shown)))
 
 
 class CatchResult(msgspec.Struct, tag="caught", tag_field="what", frozen=True):

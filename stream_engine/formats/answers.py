@@ -298,6 +298,8 @@ def column_of(text: str, names: tuple[str, ...]) -> int:
     """Which of the columns a word names, in full or by one word of it; -1 if none."""
     if not text.isdecimal() and (place := place_of(text, names, 1)) >= 0:
         return place
+    if text[:1] == "-" and text[1:].isdecimal():
+        return -1  # a step of a scale, on the side of the other object
     wanted, words = set(words_of(text)), [set(words_of(name)) for name in names]
     common = set[str].intersection(*words) if len(words) > 1 else set()
     unique = [group - common for group in words]

@@ -7,7 +7,7 @@ from stream_engine.formats.answers import MIN_FIT, Answer, is_textual
 from stream_engine.formats.asked_direction import Contradiction, contradicted
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.event_fields import filter_of
-from stream_engine.formats.explanation import unexplained
+from stream_engine.formats.explanation import Rival, is_constant, unexplained
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.reading import Decision, Obstacle, Proposal, Ranked, Reading
 from stream_engine.formats.record_columns import Column, Records
@@ -18,6 +18,7 @@ from stream_engine.formats.vocabulary import PARTICIPANTS, words_of
 
 MAX_OTHERS = 0.6  # share of the answers that may be no answers, and are named
 MAX_LISTED_VALUES = 5  # of a column that are named
+MAX_TIMEOUTS = 0.2  # share of the answers that are -1 where that is taken for none
 _NO_ANSWER = frozenset(
     ("timeout", "timed out", "no response", "no_response", "noresponse", "none", "null", "", "space", "escape", "-1")
 )
@@ -79,7 +80,8 @@ class _Draft:
 
     def exclude_practice_and_catch_trials(self, questions: Records) -> None:
         """Filter out practice; let trials whose answer is known judge the participant."""
-        for filters in (practice(questions, self.objects), catch_trials(questions, self.fields, self.is_own)):
+        trials = self.varying(questions)
+        for filters in (practice(trials, self.objects), catch_trials(trials, self.fields, self.is_own)):
             if filters is not None:
                 self.filters |= filters.where
                 self.columns |= filters.columns
@@ -88,6 +90,15 @@ class _Draft:
                 why = f"{excluded:,} of {questions.size:,} rows; {filters.why}" if excluded else filters.why
                 choice = filters_as_text(filters.where) or "judge the participant"
                 self.decisions.append(Decision(filters.topic, choice, why))
+
+    def varying(self, questions: Records) -> Records:
+        """The questions without columns that are about the participant alone: no trial differs from others by them."""
+        if (who := participant(questions, self.wide)) is None:
+            return questions
+        columns = questions.columns.items()
+        return questions._replace(
+            columns={name: column for name, column in columns if name in self.inputs or not is_constant(column, who)}
+        )
 
     def add_participant_and_times(self, questions: Records) -> None:
         """Give roles to the columns that say who answered, and when or how fast."""
@@ -160,6 +171,8 @@ def completed(
         return [], Obstacle(fact)
     draft.add_participant_and_times(trials)
     reading = draft.reading()
+    if (gaps := _with_gaps(trials)) is not None and draft.participant is None and not wide:
+        return [], Obstacle(gaps.fact, gaps, reading)
     fits = asked.select(row for row in range(asked.size) if _state(asked, row, draft.fields, draft.answer) == "fits")
     rival = unexplained(fits, draft.fields, draft.answer, draft.roles(), draft.participant)
     if rival is not None:
@@ -167,7 +180,7 @@ def completed(
     if other := contradicted(fits, proposal.kind, draft.roles(), proposal.farther, questions):
         return [], Obstacle(other.fact, offers=_both_directions(reading, other), by_rows=bool(other.texts))
     ranked = [(draft.rank(), reading)]
-    if draft.doubt and not (draft.answer.doubt or proposal.doubt or not practice(trials, draft.objects)):
+    if draft.doubt and not (draft.answer.doubt or proposal.doubt or not practice(draft.varying(trials), draft.objects)):
         doubtful = {key for key, value in draft.filters.items() if draft.doubt.startswith(filter_of(key, value).source)}
         where = {key: value for key, value in draft.filters.items() if key not in doubtful}
         ranked.append((draft.rank(), reading._replace(where=where)))
@@ -201,6 +214,7 @@ def _with_answers(records: Records, state: list[str], answer: Answer, doubt: str
     quoted = ", ".join(f'"{text}"' for text in most)
     coded = answer.accepted is not None and len(answer.codes_of(column)) > 0
     nothing = all(text.casefold() in _NO_ANSWER for text in most)
+    nothing = nothing and not ("-1" in others and others["-1"] > MAX_TIMEOUTS * asked)  # or a side of -1, 0, 1
     key = (
         coded
         and 10 * n <= asked
@@ -289,6 +303,16 @@ def _called(name: str) -> str:
     return "".join(words_of(name))
 
 
+def _with_gaps(records: Records) -> Rival | None:
+    """A column of participants that most rows lack, as merged cells of a spreadsheet have it."""
+    for column in records.columns.values():
+        filled = sum(value is not None for value in column.values)
+        if "".join(column.words) in PARTICIPANTS and len(column.distinct) > 1 and filled < 0.9 * records.size:
+            why = f"is called like participants, and is empty in {records.size - filled:,} of {records.size:,} rows"
+            return Rival(column, f"{why}: merged cells, to be filled first?")
+    return None
+
+
 def participant(records: Records, wide: bool) -> Column | None:
     """The column that says who answered: called so, filled, and the same in several records."""
     candidates = []
@@ -300,5 +324,5 @@ def participant(records: Records, wide: bool) -> Column | None:
             repeated = wide or len(column.distinct) < max(2, 0.9 * filled) or records.size < 10
             repeated = repeated and (called != "session" or is_textual([column]))
             if repeated and not any("." in text and number_of(text, text=True) is not None for text in column.distinct):
-                candidates.append((PARTICIPANTS.index(called), name))
-    return records.columns[min(candidates)[1]] if candidates else None
+                candidates.append((len(column.distinct) < 2, PARTICIPANTS.index(called), name))
+    return records.columns[min(candidates)[2]] if candidates else None

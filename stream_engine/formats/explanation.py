@@ -13,7 +13,19 @@ from stream_engine.formats.event_fields import place_of
 from stream_engine.formats.field_values import flag_of, number_of
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.trial_filters import RECORD_KIND_WORDS
-from stream_engine.formats.vocabulary import ANSWER, MATERIAL, OTHER, PLACES, ROUNDS, SIDES, SWAP, TRUTH, place_in
+from stream_engine.formats.vocabulary import (
+    ANSWER,
+    MATERIAL,
+    NUMBERED,
+    OTHER,
+    PLACES,
+    POSITION,
+    ROUNDS,
+    SIDES,
+    SWAP,
+    TRUTH,
+    place_in,
+)
 
 MAX_CODES = 12  # different values of a column of codes
 MIN_OBJECT_SHARE = 0.5  # of the values of a column, that are objects
@@ -123,9 +135,16 @@ def _bearing(
         return "could say that an answer was wrong" if flags and not named else ""
     if answer.by != "name" and ((flags and SWAP & words) or _arranges(column, codes, group)):
         return "could say in which rows sides were exchanged"
+    coded = answer.by in ("position", "index") and not all(
+        column_of(text, tuple(one.name for one in group)) >= 0 and not text.isdecimal() for text in codes
+    )
+    if coded and _is_order(column, rows):
+        return "could say in which order objects were shown in each row"
+    if coded and numeric and POSITION & words and len(values) <= len(group) and not _agrees(column, rows):
+        return "could say where objects were shown in each row"
     share = len(column.items & objects) / len(column.items)
     if share >= MIN_OBJECT_SHARE and len(column.items & objects) > 1 and is_textual([column]) == is_textual(group):
-        return _of_objects(column, rows, called)
+        return _of_objects(column, rows, called, coded)
     if (who is not None and is_constant(column, who)) or (len(values) > MAX_CODES and numeric):
         return ""
     nearer, farther = _nearer(rows), _farther(rows)
@@ -160,6 +179,18 @@ def _arranges(column: Column, codes: set[str], group: Sequence[Column]) -> bool:
     return len(values) > 1 and len(letters) == 1 and 1 < len(letters.pop()) <= len(group)
 
 
+def _is_order(column: Column, rows: Sequence[_Row]) -> bool:
+    """Whether a column lists what was offered, as names or as numbers, in another order in some rows."""
+    orders = [(value, offered) for (_, offered, _, _), value in zip(rows, column.values) if value]
+    if not all(len(value) == len(offered) > 1 for value, offered in orders):
+        return False
+    if all(text.isdecimal() for text in column.items) and len({tuple(sorted(value)) for value, _ in orders}) == 1:
+        return len(column.distinct) > 1
+    return all(set(value) == set(offered) for value, offered in orders) and any(
+        [*value] != offered for value, offered in orders
+    )
+
+
 def _of_codes(column: Column, group: Sequence[Column], called: bool) -> str:
     """A column of a few codes that do not agree with the answer."""
     words, values, names = set(column.words), column.distinct, tuple(column.name for column in group)
@@ -172,8 +203,9 @@ def _of_codes(column: Column, group: Sequence[Column], called: bool) -> str:
     return "names sides" if sides and not (RECORD_KIND_WORDS | MATERIAL) & words else ""
 
 
-def _of_objects(column: Column, rows: Sequence[_Row], called: bool) -> str:
-    """A column that holds objects: explained if it says what the reading says, or where things were shown."""
+def _of_objects(column: Column, rows: Sequence[_Row], called: bool, coded: bool) -> str:
+    """A column that holds objects: explained if it says what the reading says, or where things were shown, unless
+    answers are `coded` places."""
     filled = [(rows[row], set(value)) for row, value in enumerate(column.values) if value is not None]
     places = [] if called else range(len(filled[0][0][1]))
     roles = (
@@ -188,6 +220,8 @@ def _of_objects(column: Column, rows: Sequence[_Row], called: bool) -> str:
     if inside < MIN_FIT * len(filled):
         numbered = all(text.isdecimal() for text in column.distinct)
         return "" if numbered and ROUNDS & set(column.words) else "holds objects, and not only those shown in its row"
+    if coded and any(place_in(column.words, order) >= 0 for order in (*PLACES, *NUMBERED)):
+        return "could say which object was at the place that an answer means"
     return "names one of the objects shown, and another one in some rows" if called else ""
 
 

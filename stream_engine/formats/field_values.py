@@ -138,8 +138,15 @@ def shared_votes(share: Any, total: Any, text: bool) -> tuple[int, int]:
     return round(near), votes - round(near)
 
 
-TRUE = frozenset(("1", "true", "yes", "t", "y", "on", "checked", "selected", "x", "ja", "oui", "si", "sí", "wahr"))
-FALSE = frozenset(("0", "false", "no", "f", "n", "off", "unchecked", "", "nein", "non", "falsch"))
+TRUE = frozenset(
+    (
+        *("1", "true", "yes", "t", "y", "on", "checked", "selected", "x", "ja", "oui", "si", "sí", "wahr", "vrai"),
+        *("verdadero", "verdadeiro", "vero", "waar"),
+    )
+)
+FALSE = frozenset(
+    ("0", "false", "no", "f", "n", "off", "unchecked", "", "nein", "non", "falsch", "faux", "falso", "onwaar", "nee")
+)
 
 
 def flag_of(value: Any) -> bool | None:

@@ -7,6 +7,7 @@ equally well are both returned, and none is chosen.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from stream_engine.data.comparisons import READABLE_TYPES
 from stream_engine.formats.answers import Answer
 from stream_engine.formats.completion import completed
 from stream_engine.formats.long_tables import asked_in_header, melted
@@ -27,7 +28,7 @@ from stream_engine.formats.unnamed_layouts import candidates
 from stream_engine.formats.unreadable import best_and_worst
 from stream_engine.formats.vocabulary import sign_of
 
-EVENT_FIELDS = {"type", "near_i", "near_j", "far_i", "far_j", "n_near", "n_far"}
+EVENT_FIELDS = {"near_i", "near_j", "far_i", "far_j", "n_near", "n_far"}
 LAYOUTS: tuple[Callable[[Records], Iterator[Proposal]], ...] = (
     *(named_fields, near_and_far, two_pairs, ranks_of_objects, triads, shown_objects, two_and_odd),
 )
@@ -49,7 +50,8 @@ def understood(records: Records, where: Mapping[str, str] = {}) -> Understanding
     >>> [(found.type, found.columns, found.answers_by) for found in understood(records_of(rows)).readings]
     [('pick', {'anchor': ('Target',), 'shown': ('Option1', 'Option2'), 'chosen': ('Choice',)}, 'position')]
     """
-    if EVENT_FIELDS & set(records.columns):
+    of_events = "type" in records.columns and bool(records.columns["type"].distinct & {*READABLE_TYPES})
+    if of_events or EVENT_FIELDS & set(records.columns):
         return Understanding([])
     records = matching(records, where)
     if (top := header_rows(records)) is None:

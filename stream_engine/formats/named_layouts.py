@@ -21,6 +21,7 @@ from stream_engine.formats.shown_layouts import anchors_of, is_vote_count, share
 from stream_engine.formats.vocabulary import ANCHOR, FAR, NEAR, OTHER, TRUTH, place_in, sign_of
 
 MIN_SHARED = 0.5  # of their values, for columns that nothing else marks as objects
+RANKS = {"rank", "ranks", "rang", "ranked", "ranking", "place", "platz"}
 FOILS = {"foil", "foils", "distractor", "distractors", "lure"}  # the wrong option of a matching task
 
 
@@ -196,7 +197,7 @@ def ranks_of_objects(records: Records) -> Iterator[Proposal]:
         if len(group) < 3 or not (anchors := anchors_of(records, group, ())):
             continue
         names, anchor = tuple(column.name for column in group), (anchors[0].name,)
-        if {"rank", "rang", "ranked", "place", "platz"} & set(group[0].words):
+        if RANKS & set(group[0].words):
             yield Proposal(
                 "ranking",
                 {"anchor": anchor, "ranked": names},
@@ -212,9 +213,11 @@ def ranks_of_objects(records: Records) -> Iterator[Proposal]:
                 {value[0] for column in ranks if (value := column.values[row])} == whole for row in range(records.size)
             ):
                 fields = {"anchor": anchor, "ranked": names, "rank": tuple(column.name for column in ranks)}
-                yield Proposal(
-                    "ranking", fields, Answer(), "the rank of each, 1 first", (6,), "", _asks_for_farther(ranks)
-                )
+                words = {word for column in ranks for word in column.words}
+                sure = bool(RANKS & words) and not RATINGS & words
+                doubt = "" if sure else f"{ranks[0].name} could be 1 for the nearest object, or for the farthest one"
+                for farther in (_asks_for_farther(ranks),) if sure else (False, True):
+                    yield Proposal("ranking", fields, Answer(), "the rank of each, 1 first", (6,), doubt, farther)
 
 
 def _asks_for_farther(group: Sequence[Column]) -> bool:

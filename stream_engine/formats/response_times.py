@@ -27,7 +27,8 @@ def response_times(records: Records) -> tuple[str, Column, str] | None:
     """
     if PACE.keys() & records.columns.keys():
         return None
-    for name, column in records.columns.items():
+    plainest_first = sorted(records.columns.items(), key=lambda item: (len(item[1].distinct) < 2, len(item[1].words)))
+    for name, column in plainest_first:  # `rt` before `practice_rt`, and what varies before what does not
         called = "".join(column.words)
         is_called_so = "rt" in column.words or called == "latency" or any(part in called for part in NAMES)
         if not is_called_so or set(name) & set(",|="):

@@ -32,7 +32,12 @@ def shown_objects(records: Records) -> Iterator[Proposal]:
     by_index = (
         "button" in " ".join(records.columns["trial_type"].distinct) if "trial_type" in records.columns else False
     )
-    for group in shown_in([column for column in records.columns.values() if column.distinct]):
+    groups = shown_in([column for column in records.columns.values() if column.distinct])
+    for group in groups:
+        if any(_size(other) == _size(group) and is_textual(other) for other in groups):
+            numbers = {text for column in group for text in column.items}
+            if any(numbers == {str(first + place) for place in range(_size(group))} for first in (0, 1)):
+                continue  # numbers of the objects in other columns: the order in which they were shown
         names = tuple(column.name for column in group)
         rows = [row for row in range(records.size) if all(column.values[row] for column in group)]
         within = records.select(rows)
@@ -60,10 +65,15 @@ def shown_objects(records: Records) -> Iterator[Proposal]:
                 yield Proposal("triplet", fields, Answer(), "the names of the columns", (0,), doubt)
 
 
+def _size(group: Sequence[Column]) -> int:
+    """How many objects these columns hold in a row."""
+    return len(group) if len(group) > 1 else max(len(value) for value in group[0].values if value)
+
+
 def _answers(records: Records, group: Sequence[Column], by_index: bool) -> Iterator[Answer]:
     """What may say which of these objects was chosen."""
     names = {column.name for column in group}
-    size = len(group) if len(group) > 1 else max(len(value) for value in group[0].values if value)
+    size = _size(group)
     columns = [column for column in records.columns.values() if column.name not in names and column.distinct]
     for flags in parallel(records, group):
         if all(map(is_flags, flags)) and any(is_answer(column) or sign_of(column.words) for column in flags):
@@ -89,7 +99,7 @@ def _answers(records: Records, group: Sequence[Column], by_index: bool) -> Itera
     if (
         size > 2
         and len(several) == len(named) > 1
-        and len({sign_of(column.words) for column in named} | {0}) < 3
+        and not {-1} < {sign_of(column.words) for column in named}
         and len(named) < size
     ):
         names_of = ", ".join(column.name for column in named)
@@ -109,7 +119,7 @@ def _of_answer(records: Records, group: list[Column], answer: Answer) -> Iterato
     names = tuple(column.name for column in group)
     words = {word for name in answer.columns for word in records.columns[name].words}
     sign, chosen = sign_of(words) or min(0, asked_sign(records)), bool(ANSWER & words)
-    size = len(group) if len(group) > 1 else max(len(value) for value in group[0].values if value)
+    size = _size(group)
     several = len(answer.columns) > 1
     anchors = anchors_of(records, group, answer.columns)
     if size == 3 and anchors and not (ANCHOR & set(anchors[0].words) or anchors[0].name in "xX"):

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from stream_engine.formats.cells import LIST_SEPARATOR
+from stream_engine.formats.field_values import flag_of
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.vocabulary import words_of
 
@@ -16,9 +17,13 @@ RECORD_KIND_WORDS = frozenset(
         "event status set alg trial node round"
     )
 )
-_TRUE, _FALSE = {"1", "true", "yes", "t"}, {"0", "false", "no", "f"}
 _PRACTICE = re.compile(
-    r"practi[cs]e.*|prac|warm.?up.*|demo.*|example.*|tutorial.*|familiari[sz]ation.*|(ü|ue)bung.*", re.I
+    r"\b(?:practi[cs]e\w*|prac|warm ?up\w*|demos?|demonstration\w*|example\w*|tutorial\w*|familiari[sz]ation\w*"
+    r"|ue?bung\w*|probe(?:durch|auf|lauf)\w*|entrainement|entrenamiento|practicas?|pratica|oefen\w*)\b"
+)
+_NOT_PRACTICE = {"no", "non", "not", "post", "after", "without", "ohne", "nach"}
+_RESULTS = frozenset(
+    words_of("passed pass failed fail done complete completed finished correct score ok acc accuracy result")
 )
 _LOOP = re.compile(r"(.+)\.(thisN|thisRepN|thisTrialN|thisIndex|ran)")  # PsychoPy: empty outside of the loop
 
@@ -34,8 +39,8 @@ class Filters(NamedTuple):
 
 
 def is_boolean(column: Column) -> bool:
-    values = {text.casefold() for text in column.distinct}
-    return bool(values) and values <= _TRUE | _FALSE
+    """Whether a column says yes or no."""
+    return bool(column.distinct) and all(flag_of(text) is not None for text in column.distinct)
 
 
 def header_rows(records: Records) -> tuple[dict[str, str], list[int]] | None:
@@ -99,6 +104,18 @@ _TRAINING = re.compile(r"training.*", re.I)
 _TEST_SET = re.compile(r"test.*|valid.*|hold.?out.*|check.*", re.I)
 
 
+def _is_practice(text: str, inside: bool) -> bool:
+    """Whether a text says that a trial is practice: at its beginning, or, in a short one, `inside` it, too.
+
+    >>> [_is_practice(text, True) for text in ("triplet_practice", "Übungsblock", "Democrat", "no practice")]
+    [True, True, False, False]
+    """
+    words = words_of(text)
+    if not inside or len(words) > 4 or _NOT_PRACTICE.intersection(words):
+        return _PRACTICE.match(" ".join(words)) is not None
+    return _PRACTICE.search(" ".join(words)) is not None
+
+
 def practice(records: Records, objects: Sequence[str]) -> Filters | None:
     """The filter that leaves out practice trials, where there are others too."""
     if (loops := _practice_loops(records)) is not None:
@@ -107,14 +124,16 @@ def practice(records: Records, objects: Sequence[str]) -> Filters | None:
         if name in objects or not column.distinct or len(column.distinct) > MAX_RECORD_KINDS or _LOOP.fullmatch(name):
             continue
         if is_boolean(column):
-            called = {"practice", "training", "prac", "demo"} & set(column.words)
-            true = sorted(text for text in column.distinct if text.casefold() in _TRUE)
-            if called and true and len(column.distinct) > 1:
+            words = set(column.words) - {"is", "trial", "block"}
+            called = words == {"demo"} or (("training" in words or _is_practice(name, True)) and "demo" not in words)
+            true = sorted(text for text in column.distinct if flag_of(text))
+            if called and true and not _RESULTS & words and not all(text in true for text in column.texts):
                 return Filters("practice", {f"{name}!=": LIST_SEPARATOR.join(true)}, f"{name} says so")
             continue
-        practice_values = sorted(text for text in column.distinct if _PRACTICE.fullmatch(text))
+        kind = bool(RECORD_KIND_WORDS & set(column.words))
+        practice_values = sorted(text for text in column.distinct if _is_practice(text, kind))
         training = sorted(text for text in column.distinct if _TRAINING.fullmatch(text))
-        others = column.distinct - set(practice_values) - set(training)
+        others = {*column.texts} - set(practice_values) - set(training)
         if practice_values and others:
             return Filters(
                 "practice",
@@ -123,7 +142,7 @@ def practice(records: Records, objects: Sequence[str]) -> Filters | None:
             )
         if training and others:
             filters = Filters("practice", {f"{name}!=": LIST_SEPARATOR.join(training)}, f"{name} is {training[0]}")
-            halves = any(_TEST_SET.fullmatch(text) for text in others)
+            halves = any(_TEST_SET.fullmatch(text or "") for text in others)
             doubt = f"{name} may say what is practice, or which part of the data to train models on"
             return (
                 filters._replace(doubt=doubt)
@@ -145,7 +164,7 @@ def _practice_loops(records: Records) -> Filters | None:
     for name, column in records.columns.items():
         if (loop := _LOOP.fullmatch(name)) and column.distinct:
             loops.setdefault(loop[1], []).append(column)
-    called = {loop for loop in loops if any(_PRACTICE.fullmatch(word) for word in (loop, *words_of(loop)))}
+    called = {loop for loop in loops if _is_practice(loop, True)}
     inside = [any(column.values[row] for loop in called for column in loops[loop]) for row in range(records.size)]
     if not any(inside) or all(inside):
         return None
@@ -190,7 +209,7 @@ def catch_trials(records: Records, fields: Mapping[str, tuple[str, ...]], own_fo
     for name, values in marks.items():
         column = records.columns[name]
         unknown = sum(text in values and not same[row] for row, text in enumerate(column.texts))
-        if unknown and values < column.distinct:
+        if 0 < 2 * unknown < records.size:
             where[f"{name}!="] = LIST_SEPARATOR.join(sorted(values))
             why, columns = f"{name} marks {unknown:,} of them, and their right answers are not known", {}
     return Filters("catch trials", where, why, columns) if columns or where else None
@@ -208,6 +227,8 @@ def _marks(column: Column) -> set[str]:
     """The values of a column that mark catch trials."""
     if is_boolean(column):
         called = _CATCH_WORDS & {*column.words, "".join(column.words)}
-        return {text for text in column.distinct if text.casefold() in _TRUE} if called else set()
-    kinds = RECORD_KIND_WORDS & set(column.words) and len(column.distinct) <= MAX_RECORD_KINDS
+        if called and _RESULTS & set(column.words):  # how a catch trial ended, which others have not
+            return column.distinct if None in column.values else set()
+        return {text for text in column.distinct if flag_of(text)} if called else set()
+    kinds = (RECORD_KIND_WORDS | _CATCH_WORDS) & set(column.words) and len(column.distinct) <= MAX_RECORD_KINDS
     return {text for text in column.distinct if _CATCH_TRIAL.fullmatch(text)} if kinds else set()

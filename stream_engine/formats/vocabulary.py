@@ -50,6 +50,7 @@ OTHER = _words(
 )
 ROUNDS = _words("round block session wave batch trial repetition durchgang runde runda bloc manche ronda bloque blocco")
 SWAP = _words("swap swapped flip flipped reverse reversed mirrored inverted switched vertauscht getauscht invertido")
+POSITION = _words("pos position side loc location place seite platz counterbalance counterbalanced counterbalancing")
 VOTES = _words("vote votes count counts n num stimmen votos")
 SHARE = _words("share judge fraction proportion prop p prob preference percent anteil")
 OBJECTS = _words(

@@ -16,7 +16,7 @@ from stream_engine.collect.participant_service import Logs, ParticipantService
 from stream_engine.collect.question_maker import Maker, MakerSettings, Request, ellipse_size
 from stream_engine.collect.question_pool import QuestionPool
 from stream_engine.collect.sessions import Sessions, restored
-from stream_engine.collect.study import Catching, CatchTrial, Quota, Study
+from stream_engine.collect.study import Asking, Catching, CatchTrial, Quota, Study
 from stream_engine.state.artifact import Artifact
 from tests.support.facts import states
 from tests.support.process import engine, jsonl
@@ -205,3 +205,26 @@ def test_the_maker_asks_nothing_twice_and_only_about_objects_of_the_study(tmp_pa
     later = maker.answer(Request(now + 3600, 0, ["f"]))  # what was given up may be asked again, a new object too
     assert later.fresh and {(row[0], frozenset(row)) for row, _, _ in later.questions} >= left
     assert "f" in {name for row, _, _ in later.questions for name in row}
+
+
+@pytest.mark.parametrize("kind", ["pick", "odd_one_out"])
+def test_who_has_answered_all_questions_there_are_is_done_for_the_owner_too(tmp_path, kind):
+    access, asked = Access(tmp_path), Study(asking=Asking(type=kind))
+    logs = Logs(*(LineLog(tmp_path / name) for name in "asr"))
+    pool = QuestionPool(asked, NAMES[:4], access.study, seed=1)
+    people = ParticipantService(asked, access, Sessions(), pool, logs)
+
+    async def answer_all():
+        while questions := (await people.questions("w", 5, True))["questions"]:
+            for each in questions:
+                answer = {"id": each["id"], "worker": "w", "chosen": each.get("shown", each.get("objects"))[0]}
+                assert (await people.answers([answer], lambda _: None))[0] == 200
+        return await people.questions("w", 5, True)
+
+    content = asyncio.run(answer_all())
+    logs.close()
+    person, n = people.sessions.person("w"), {"pick": 12, "odd_one_out": 4}[kind]
+    assert content["ended"] == people.end_of(person) == "done" and content["answered"] == content["of"] == n
+    assert people.progress("w", person)["code"] == content["code"]
+    again = restored(*(list(lines_of(tmp_path / name)) for name in "as"))
+    assert ParticipantService(asked, access, again, pool, logs).end_of(again.person("w")) == "done"

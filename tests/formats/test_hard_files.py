@@ -319,3 +319,148 @@ def test_ratings_of_people_in_the_form_of_mlds_are_read(judgements, tmp_path):
     found = comparisons(tmp_path / "mlds.csv")
     wanted = Counter((r["S2"], *((r["S1"], r["S3"]) if r["resp"] else (r["S3"], r["S1"]))) for r in rows)
     assert found == wanted and found.total() == len(rows) > 100
+
+
+def marked(**columns):
+    """Trials of ten participants, with further columns of the value for some rows, and for others."""
+    rows = [
+        {"participant": f"P{n // 4}", "anchor": a, "left": b, "right": c, "response": ("left", "right")[i]}
+        for n, (a, b, c, i) in enumerate(TRIALS)
+    ]
+    return table([{**row, **{name: of(n) for name, of in columns.items()}} for n, row in enumerate(rows)])
+
+
+@pytest.mark.parametrize(
+    "name, value, other",
+    [
+        *(("practice", *pair) for pair in (("true", ""), ("WAHR", "FALSCH"), ("VRAI", "FAUX"), ("x", ""))),
+        *(("attention_check", *pair) for pair in (("true", ""), ("ja", "nein"))),
+        *(("phase", mark, "") for mark in ("practice", "triplet_practice", "Probedurchgang", "entraînement")),
+        *(("phase", mark, "main") for mark in ("triplet-practice", "práctica", "oefening")),
+        *(("catch", "catch", "normal"), ("catch_correct", "false", "")),
+    ],
+)
+def test_practice_and_catch_trials_are_left_out_as_tools_and_languages_mark_them(tmp_path, name, value, other):
+    path = tmp_path / "marked.csv"
+    path.write_text(marked(**{name: lambda n: other if n % 4 else value}))
+    assert comparisons(path) == chosen([trial for n, trial in enumerate(TRIALS) if n % 4])
+
+
+@pytest.mark.parametrize(
+    "name, values",
+    [
+        ("attention_passed", ("true", "true", "false")),
+        ("attention_check", ("1", "0")),
+        ("party", ("Democrat", "Republican")),
+        ("condition", ("training", "control")),
+        ("demo_student", ("true", "false")),
+    ],
+)
+def test_what_participants_are_is_no_mark_of_their_trials(tmp_path, name, values):
+    path = tmp_path / "people.csv"
+    path.write_text(marked(**{name: lambda n: values[n // 4 % len(values)]}))
+    assert comparisons(path) == chosen()
+
+
+def test_an_id_that_is_the_same_in_all_rows_gives_way_to_one_of_each_participant(tmp_path):
+    path = tmp_path / "ids.csv"
+    path.write_text(marked(participant=lambda n: "001", PROLIFIC_PID=lambda n: f"5f{n // 4:022d}"))
+    settings = prepare(load(None, {"source": (str(path),)}, {})).settings
+    assert (
+        settings.input.columns["participant" if "participant" in settings.input.columns else "worker"] == "PROLIFIC_PID"
+    )
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        lambda n, b, c: {"on_left": (b, c)[n % 2]},
+        lambda n, b, c: {"leftItem": (b, c)[n % 2], "rightItem": (c, b)[n % 2]},
+        lambda n, b, c: {"posA": n % 2, "posB": 1 - n % 2},
+        lambda n, b, c: {"counterbalance": n // 4 % 2},
+    ],
+)
+def test_answers_by_place_beside_a_column_that_says_where_objects_were_are_asked_about(tmp_path, beside):
+    rows = [
+        {"anchor": a, "optA": b, "optB": c, **beside(n, b, c), "response": i ^ (n % 2)}
+        for n, (a, b, c, i) in enumerate(TRIALS)
+    ]
+    path = tmp_path / "places.csv"
+    path.write_text(table(rows))
+    problem = prepare(load(None, {"source": (str(path),)}, {})).problem
+    assert "could say wh" in problem, problem
+
+
+@pytest.mark.parametrize("steps", [(-2, -1, 1, 2), (-1, 0, 1)])
+def test_steps_of_a_scale_with_two_sides_are_asked_about(tmp_path, steps):
+    rows = [
+        {"anchor": a, "opt0": b, "opt1": c, "response": steps[n % len(steps)]} for n, (a, b, c, _) in enumerate(TRIALS)
+    ]
+    path = tmp_path / "scale.csv"
+    path.write_text(table(rows))
+    prepared = prepare(load(None, {"source": (str(path),)}, {}))
+    assert '"-1"' in prepared.problem or not prepared.settings.input.columns
+
+
+@pytest.mark.parametrize("name", ["similarity", "score", "pos"])
+def test_numbers_of_objects_that_are_not_called_ranks_are_asked_about(tmp_path, name):
+    rows = [
+        {
+            "target": a,
+            **{f"item_{k}": (b, c, d)[k] for k in range(3)},
+            **{f"{name}_{k}": 3 - (k + i) % 3 for k in range(3)},
+        }
+        for a, b, c, d, i in trials(shown=3)
+    ]
+    path = tmp_path / "numbers.csv"
+    path.write_text(table(rows))
+    assert "1 for the nearest object, or for the farthest" in prepare(load(None, {"source": (str(path),)}, {})).problem
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        lambda n, names: {"shown": json.dumps([names[(k + n) % 3] for k in range(3)])},
+        lambda n, names: {"display_order": json.dumps([(k + n) % 3 for k in range(3)])},
+        lambda n, names: {f"pos{k}": (k + n) % 3 for k in range(3)},
+    ],
+)
+def test_an_index_beside_the_order_of_each_row_is_asked_about(tmp_path, order):
+    rows = [
+        {"stim0": b, "stim1": c, "stim2": d, **order(n, (b, c, d)), "odd_idx": i}
+        for n, (_, b, c, d, i) in enumerate(trials(shown=3))
+    ]
+    path = tmp_path / "orders.csv"
+    path.write_text(table(rows))
+    assert "could say " in prepare(load(None, {"source": (str(path),)}, {})).problem
+
+
+def test_what_was_not_selected_is_no_second_choice(tmp_path):
+    rows = [
+        {"target": a, "opt1": b, "opt2": c, "opt3": d, "selected": (b, c, d)[i],
+         "unselected": "|".join(name for k, name in enumerate((b, c, d)) if k != i)}
+        for a, b, c, d, i in trials(shown=3)
+    ]  # fmt: skip
+    path = tmp_path / "unselected.csv"
+    path.write_text(table(rows))
+    assert comparisons(path) == Counter(
+        (a, (b, c, d)[i], other) for a, b, c, d, i in trials(shown=3) for k, other in enumerate((b, c, d)) if k != i
+    )
+
+
+def test_a_type_of_trials_is_no_type_of_events(tmp_path):
+    path = tmp_path / "type.csv"
+    path.write_text(marked(type=lambda n: "main" if n % 4 else "practice"))
+    assert comparisons(path) == chosen([trial for n, trial in enumerate(TRIALS) if n % 4])
+
+
+def test_participants_in_merged_cells_are_asked_about(tmp_path):
+    path = tmp_path / "merged.csv"
+    path.write_text(marked(participant=lambda n: "" if n % 4 else f"P{n // 4}"))
+    assert "is empty in 30 of 40 rows" in prepare(load(None, {"source": (str(path),)}, {})).problem
+
+
+def test_response_times_of_trials_come_before_those_of_practice(tmp_path):
+    path = tmp_path / "times.csv"
+    path.write_text(marked(practice_rt=lambda n: 5, rt=lambda n: 1000 + n))
+    assert prepare(load(None, {"source": (str(path),)}, {})).settings.input.columns["milliseconds"] == "rt"
