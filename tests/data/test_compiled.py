@@ -441,9 +441,7 @@ def test_two_processes_do_not_compile_the_same_kernel(tmp_path):
     """The second waits for the first, and loads what it kept."""
     settings = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     both = [
-        subprocess.Popen(
-            [sys.executable, "-c", SAYS_WHAT_IT_COMPILES], stdout=subprocess.PIPE, text=True, env=settings
-        )
+        subprocess.Popen([sys.executable, "-c", SAYS_WHAT_IT_COMPILES], stdout=subprocess.PIPE, text=True, env=settings)
         for _ in range(2)
     ]
     said = [each.communicate(timeout=120)[0] for each in both]

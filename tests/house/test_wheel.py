@@ -157,11 +157,11 @@ def test_it_works_where_there_is_no_checkout(release, tmp_path):
     """An empty environment, a survey and the same as a spreadsheet, a page. Compiled code of the same sources is taken
     from the checkout and its environment."""
     kept = {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(ROOT / "stream_engine" / "__pycache__"))}
-    said(sys.executable, "-m", "venv", "venv", cwd=tmp_path)
+    said(sys.executable, "-m", "venv", "--without-pip", "venv", cwd=tmp_path)  # uv installs
     python = tmp_path / "venv" / "bin" / "python"
     install(python, f"{release}[excel]")
     take_bytecode(next(python.parent.parent.glob("lib/python3*/site-packages")))
-    said(python, "-m", "pip", "check", cwd=tmp_path)
+    said(Path(sys.executable).with_name("uv"), "pip", "check", "--python", python, cwd=tmp_path)
     engine = tmp_path / "venv" / "bin" / "stream-engine"
     assert said(engine, "--version", cwd=tmp_path) == "stream-engine, version 9.8.7\n"
     (tmp_path / "survey.csv").write_text(SURVEY)

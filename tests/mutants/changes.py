@@ -107,34 +107,21 @@ def mutants(file: str, source: str) -> list[Mutant]:
 
 def planted(root: Path, entries: Path = PLANTED) -> Iterator[Mutant]:
     """Every planted bug as a change of its file. Raises `Gone`."""
-    files: dict[str, _File] = {}
     for entry in tomllib.loads(entries.read_text())["bug"] if entries.exists() else ():
         path = root / entry["file"]
-        if entry["file"] not in files:
-            files[entry["file"]] = _File(entry["file"], path.read_text() if path.is_file() else "")
-        whole = files[entry["file"]]
+        whole = _File(entry["file"], path.read_text() if path.is_file() else "")
         scopes: list[ast.AST] = [whole.tree]
         for part in entry["function"].split(".") if entry["function"] else ():
             kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
             inside = [each for scope in scopes for each in ast.walk(scope)]
             scopes = [each for each in inside if isinstance(each, kinds) and each.name == part]
         every = [pair for scope in scopes for pair in _nodes(scope, scope if isinstance(scope, ast.stmt) else None)]
-        kinds_of_old = _kinds(entry["old"])
-        found = [pair for pair in every if isinstance(pair[0], kinds_of_old) and ast.unparse(pair[0]) == entry["old"]]
+        found = [pair for pair in every if ast.unparse(pair[0]) == entry["old"]]
         nth = entry.get("nth", 1)
         if len(found) < nth or (len(found) > 1 and "nth" not in entry):
             place = f"{entry['file']}: {entry['function'] or 'module'}"
             raise Gone(f"{place}: {entry['old']!r} is there {len(found)} times; planted bug {entry['what']!r}")
         yield whole.mutant(*found[nth - 1], entry["new"], entry["what"])
-
-
-def _kinds(text: str) -> tuple[type[ast.AST], ...]:
-    """What a text can be; any node where it is no statement by itself."""
-    try:
-        (first,) = ast.parse(text).body
-    except (SyntaxError, ValueError):
-        return (ast.AST,)
-    return (type(first.value), ast.Expr) if isinstance(first, ast.Expr) else (type(first), ast.Slice)
 
 
 def _nodes(node: ast.AST, statement: ast.stmt | None, left_out=lambda node, field: False) -> Iterator:
