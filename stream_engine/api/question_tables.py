@@ -40,8 +40,9 @@ def questions_in(data: Any, options: EventOptions, layout: Mapping[str, Any]) ->
         return read(settings_of(paths, options, layout))
     rows = rows_of(data)
     first_cells = {name: [row.get(name) for row in rows[:1000]] for name in (rows[0] if rows else ())}
-    with suppress(BadFrame):  # a question need not have an answer
-        options, *_ = with_inferred_options(records_of(first_cells), options)
+    if first_cells.keys() != set(WIDTHS[3]):  # otherwise nothing is to be inferred
+        with suppress(BadFrame):  # a question need not have an answer
+            options, *_ = with_inferred_options(records_of(first_cells), options)
     reader = QuestionReader(options)
     for number, row in enumerate(rows):
         reader.add(row, f"row {number}")

@@ -76,9 +76,9 @@ def test_what_is_asked_for_is_fitted_once_and_kept(study):
 
 
 def test_a_fit_with_parameters_replaces_the_one_before(answers):
-    study = se.read(answers).fit("embedding", **QUICK)
+    study = se.read(answers).fit("embedding", **QUICK, participants="alike")
     assert study.map().d == 2 and study.published.artifacts["embedding"].arrays["X"].shape == (12, 2)
-    study.fit("embedding", **QUICK | {"dimensions": 1})
+    study.fit("embedding", **QUICK | {"dimensions": 1}, participants="alike")
     assert study.fitted == ("embedding",) and study.published.artifacts["embedding"].arrays["X"].shape == (12, 1)
 
 
@@ -170,8 +170,8 @@ def test_the_map_is_drawn_and_told(study):
 def test_tables_name_objects_of_pictures_as_the_answers_do(answers):
     """Names stand on maps without a suffix; tables can be joined all the same."""
     called = answers.head(200).assign(**{each: answers[each] + ".png" for each in ("anchor", "near", "far")})
-    study = se.read(called)
-    shown = study.map(1)
+    study = se.read(called).fit("embedding", **QUICK | {"dimensions": 1, "participants": "alike"})
+    shown = study.map()
     assert shown.names[0] + ".png" == shown.to_frame()["object"][0]
     assert shown.to_frame()["object"].tolist() == list(study.snapshot.objects)
 
@@ -233,7 +233,7 @@ def test_a_participant_is_known_by_name_or_number(answers):
         with pytest.warns(UserWarning, match=f"^predict: by the group's weights: [^\n]*{says}"):
             assert study.predict(question, participant=unknown)["p"].equals(study.predict(question, "embedding")["p"])
     fewer = study.exclude(74, "73")
-    fewer.fit("embedding", **QUICK)
+    fewer.fit("embedding", **QUICK, participants="alike")
     assert fewer.published.excluded == ("73", "74") and fewer.include(73).published.excluded == ("74",)
     with pytest.warns(UserWarning, match="'74' is excluded"):
         fewer.predict(question, participant=74)
@@ -283,7 +283,7 @@ def test_objects(answers):
     few = study.objects()
     assert few["object"].tolist() == list(study.snapshot.objects) and "cluster" not in few
     assert few["answers"].sum() == 3 * 900 and few["label"].notna().sum() == 6
-    study.fit("embedding", **QUICK).fit("sdp_clustering")
+    study.fit("embedding", **QUICK, participants="alike").fit("sdp_clustering")
     study.fit("triplet_boost")
     written = exported(study, "objects")
     told = study.objects()
@@ -317,7 +317,7 @@ def test_questions_are_those_of_the_export_and_can_be_read_again(answers):
 
 
 def test_a_study_is_saved_and_read(answers, tmp_path):
-    study = se.read(answers).fit("embedding", **QUICK)
+    study = se.read(answers).fit("embedding", **QUICK, participants="alike")
     assert study.save(tmp_path / "state") == tmp_path / "state"
     again = se.read(tmp_path / "state")
     assert again.snapshot.digest == study.snapshot.digest and again.fitted == ("embedding",)

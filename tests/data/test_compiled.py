@@ -15,6 +15,7 @@ import pytest
 
 from stream_engine.data import kernel_cache
 from tests.conftest import ROOT
+from tests.support import fork_after_numba
 
 FILES = {  # a package of three rooms: a kernel, what it calls, and a constant that it freezes
     "guard/caller.py": """
@@ -70,23 +71,20 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(path.read_text().replace(old, new))
 
 
-def start(package: Path, code: str = CALL, **settings: object) -> subprocess.Popen:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "XDG_"))}
-    environment |= {"PYTHONPATH": str(package.parent), "HOME": str(package.parent / "home")}
-    environment["PYTHONDONTWRITEBYTECODE"] = "1"  # Python's own cache takes two texts of a size and second for one
-    environment |= {name: str(value) for name, value in settings.items()}
-    return subprocess.Popen(
-        [sys.executable, "-c", code],
-        cwd=package.parent,
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def environment(package: Path, settings: dict[str, object]) -> dict[str, str]:
+    """Of a process that imports the package."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "XDG_"))}
+    kept |= {"PYTHONPATH": str(package.parent), "HOME": str(package.parent / "home")}
+    kept["PYTHONDONTWRITEBYTECODE"] = "1"  # Python's own cache takes two texts of a size and second for one
+    return kept | {name: str(value) for name, value in settings.items()}
 
 
-def ended(process: subprocess.Popen) -> tuple:
+def start(package: Path, code: str = CALL, **settings: object) -> fork_after_numba.Forked:
+    folder = Path(tempfile.mkdtemp(dir=package.parent))
+    return fork_after_numba.start(code, package.parent, environment(package, settings), folder)
+
+
+def ended(process) -> tuple:
     out, err = process.communicate()
     assert process.returncode == 0, err
     value, hits, misses, path = json.loads(out)
@@ -368,7 +366,15 @@ def test_many_that_start_at_once_and_one_that_still_runs(package, tmp_path):
     """Those that start delete, all at once, the cache that another process has open; it goes on."""
     folder = tmp_path / "cache"
     first = "from stream_engine.guard.caller import twice\ntwice(1)\nprint(flush=True)\ninput()\n"
-    running = start(package, first + "import json\nprint(json.dumps([twice(2.5), 0, 0, None]))", NUMBA_CACHE_DIR=folder)
+    running = subprocess.Popen(
+        [sys.executable, "-c", first + "import json\nprint(json.dumps([twice(2.5), 0, 0, None]))"],
+        cwd=package.parent,
+        env=environment(package, {"NUMBA_CACHE_DIR": folder}),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert running.stdout.readline() == "\n"
     (used,) = folder.iterdir()
     for cache in (used, *(old_cache(folder, i, 0) for i in range(20))):
@@ -433,11 +439,9 @@ descent._dot(np.ones(2), np.ones(2))
 
 def test_two_processes_do_not_compile_the_same_kernel(tmp_path):
     """The second waits for the first, and loads what it kept."""
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    settings = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     both = [
-        subprocess.Popen(
-            [sys.executable, "-c", SAYS_WHAT_IT_COMPILES], stdout=subprocess.PIPE, text=True, env=environment
-        )
+        subprocess.Popen([sys.executable, "-c", SAYS_WHAT_IT_COMPILES], stdout=subprocess.PIPE, text=True, env=settings)
         for _ in range(2)
     ]
     said = [each.communicate(timeout=120)[0] for each in both]

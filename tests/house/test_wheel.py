@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from email import message_from_bytes
 from pathlib import Path
@@ -139,14 +140,28 @@ def install(python: Path, what: str) -> None:
     )
 
 
+def take_bytecode(site: Path) -> None:
+    """Put what Python compiled for this environment beside the same files of another one: those that come from the
+    same file of uv's cache. Python compiles the others."""
+    here = Path(sysconfig.get_path("purelib"))
+    for source in site.rglob("*.py"):
+        same = here / source.relative_to(site)
+        bytecode = Path(importlib.util.cache_from_source(str(same)))
+        if bytecode.exists() and source.samefile(same):
+            target = Path(importlib.util.cache_from_source(str(source)))
+            target.parent.mkdir(exist_ok=True)
+            shutil.copyfile(bytecode, target)
+
+
 def test_it_works_where_there_is_no_checkout(release, tmp_path):
     """An empty environment, a survey and the same as a spreadsheet, a page. Compiled code of the same sources is taken
-    from the checkout."""
+    from the checkout and its environment."""
     kept = {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(ROOT / "stream_engine" / "__pycache__"))}
-    said(sys.executable, "-m", "venv", "venv", cwd=tmp_path)
+    said(sys.executable, "-m", "venv", "--without-pip", "venv", cwd=tmp_path)  # uv installs
     python = tmp_path / "venv" / "bin" / "python"
     install(python, f"{release}[excel]")
-    said(python, "-m", "pip", "check", cwd=tmp_path)
+    take_bytecode(next(python.parent.parent.glob("lib/python3*/site-packages")))
+    said(Path(sys.executable).with_name("uv"), "pip", "check", "--python", python, cwd=tmp_path)
     engine = tmp_path / "venv" / "bin" / "stream-engine"
     assert said(engine, "--version", cwd=tmp_path) == "stream-engine, version 9.8.7\n"
     (tmp_path / "survey.csv").write_text(SURVEY)

@@ -1,7 +1,8 @@
 """The compiled kernels of the hot path once more, with numba's bounds checks on: an index out of range is an error.
 
 Without the checks it reads or writes a neighbour's memory and may change nothing that a test looks at. A second pytest
-runs a few small tests that reach every kernel of the rooms below, with a cache of compiled code of its own.
+runs a few small tests that reach every kernel of the rooms below. Its compiled code is kept beside that without checks
+(`data/kernel_cache.py`): compiling takes most of the time.
 """
 
 import ast
@@ -9,7 +10,6 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 from tests.conftest import ROOT
 
@@ -143,9 +143,7 @@ def kernels() -> set[str]:
     return found
 
 
-def test_no_kernel_leaves_its_arrays(request, tmp_path, record_property):
-    cache = getattr(request.config, "cache", None)
-    folder = Path(cache.mkdir("numba-with-bounds-checks")) if cache else tmp_path  # compiling takes most of the time
+def test_no_kernel_leaves_its_arrays(tmp_path, record_property):
     (tmp_path / "compiled_by_then.py").write_text(COMPILED)
     command = [
         *(sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly"),
@@ -155,7 +153,7 @@ def test_no_kernel_leaves_its_arrays(request, tmp_path, record_property):
         " or ".join(f"({test})" for test in TESTS),
     ]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    environment |= {**FLAGS, "NUMBA_CACHE_DIR": str(folder), "PYTHONPATH": str(tmp_path)}
+    environment |= {**FLAGS, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment)
     passed = re.search(r"(\d+) passed", done.stdout)
     assert done.returncode == 0 and passed, done.stdout[-3000:] + done.stderr[-1000:]

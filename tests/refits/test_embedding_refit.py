@@ -78,15 +78,15 @@ def test_every_answer_is_of_one_part(accumulators):
 @pytest.mark.parametrize("accumulators", [(*ALL, "worker_votes"), (*ALL, "judgements")])
 def test_those_who_guess_are_named(accumulators, monkeypatch):
     made, _ = snapshot(accumulators, m=1800)
-    arrays = embedding.refit(made, QUICK, 0).arrays
+    arrays = embedding.refit(made, QUICK, 0, evaluate=False).arrays
     lapse = dict(zip(unpack_names(arrays["utf8"], arrays["offsets"]), arrays["worker_lapse"]))
     assert len(lapse) == 12
     assert min(lapse[f"w{w}"] for w in range(4)) > max(lapse[f"w{w}"] for w in range(4, 12))
     for how in ("all", "none"):
-        one = embedding.refit(made, msgspec.structs.replace(QUICK, lapse=how), 0).arrays
+        one = embedding.refit(made, msgspec.structs.replace(QUICK, lapse=how), 0, evaluate=False).arrays
         assert len(one["worker_lapse"]) == 0 and (float(one["lapse"]) > 0) == (how == "all")
     monkeypatch.setattr(embedding_models, "MIN_PARTICIPANT_ANSWERS", 1000)
-    few = embedding.refit(made, QUICK, 0).arrays
+    few = embedding.refit(made, QUICK, 0, evaluate=False).arrays
     assert np.ptp(few["worker_lapse"]) < 1e-12
 
 
@@ -145,8 +145,9 @@ def test_ids_do_not_matter():
     triplets = planted_triplets(rng, rng.normal(size=(N, 2)), 1500, 0.05)
     order = rng.permutation(N)
     rank = np.argsort(order)
-    one = embedding.refit(snapshot_of(triplets, N), QUICK, 0).arrays["X"]
-    other = embedding.refit(snapshot_of(rank[triplets], N, names=[f"o{i}" for i in order]), QUICK, 0).arrays["X"][rank]
+    renamed = snapshot_of(rank[triplets], N, names=[f"o{i}" for i in order])
+    one = embedding.refit(snapshot_of(triplets, N), QUICK, 0, evaluate=False).arrays["X"]
+    other = embedding.refit(renamed, QUICK, 0, evaluate=False).arrays["X"][rank]
     distances = [np.linalg.norm(x[:, None] - x, axis=2) for x in (one, other)]
     np.testing.assert_allclose(*distances, atol=0.02 * distances[0].max())
 
@@ -155,11 +156,12 @@ def test_a_previous_artifact_is_a_start():
     """Also of fewer objects and other dimensions; the optimum is as good as without it."""
     rng = np.random.default_rng(1)
     triplets = planted_triplets(rng, rng.normal(size=(N, 2)), 2000, 0.1)
-    cold = embedding.refit(snapshot_of(triplets, N), QUICK, 0)
+    cold = embedding.refit(snapshot_of(triplets, N), QUICK, 0, evaluate=False)
     early = triplets[(triplets < 11).all(axis=1)]
     for d in (1, 2, 4):
-        before = embedding.refit(snapshot_of(early, 11), msgspec.structs.replace(QUICK, dimensions=d), 0)
-        warm = embedding.refit(snapshot_of(triplets, N), QUICK, 0, previous=before)
+        params = msgspec.structs.replace(QUICK, dimensions=d)
+        before = embedding.refit(snapshot_of(early, 11), params, 0, evaluate=False)
+        warm = embedding.refit(snapshot_of(triplets, N), QUICK, 0, previous=before, evaluate=False)
         assert warm.arrays["X"].shape == (N, 2)
         assert warm.report["objective"] <= cold.report["objective"] * 1.001
 
@@ -167,7 +169,7 @@ def test_a_previous_artifact_is_a_start():
 def test_objects_never_compared_are_said_and_lie_at_the_middle():
     rng = np.random.default_rng(2)
     triplets = planted_triplets(rng, rng.normal(size=(10, 2)), 800)
-    made = embedding.refit(snapshot_of(triplets, 12), QUICK, 0)
+    made = embedding.refit(snapshot_of(triplets, 12), QUICK, 0, evaluate=False)
     assert made.report["never_asked_about"] == 2 and made.arrays["asked"].tolist() == [True] * 10 + [False] * 2
     assert (made.arrays["X"][10:] == 0).all() and np.abs(made.arrays["X"][:10]).max() > 0.1
 
@@ -205,7 +207,7 @@ def test_people_who_are_alike_have_the_same_embedding_as_without_the_test():
     assert set(tested.arrays) == set(untested.arrays) and "worker_weights" not in tested.arrays
     for name, array in untested.arrays.items():
         np.testing.assert_array_equal(tested.arrays[name], array)
-    asked = embedding.refit(made, msgspec.structs.replace(QUICK, participants="weights"), 0)
+    asked = embedding.refit(made, msgspec.structs.replace(QUICK, participants="weights"), 0, evaluate=False)
     assert asked.arrays["worker_weights"].shape == (12, 2)
     assert asked.report["individual_differences"]["verdict"] == "no individual differences found"
 

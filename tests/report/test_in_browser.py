@@ -21,7 +21,7 @@ WIDTHS = (390, 1280)
 def report(tmp_path_factory):
     """A report on 30 objects in three dimensions, workers shown."""
     folder = tmp_path_factory.mktemp("browser")
-    made = state(folder, answers(30, 4000, d=3), config=QUICK.replace("dimensions = 2", "dimensions = 3"))
+    made = state(folder, answers(30, 2000, d=3), config=QUICK.replace("dimensions = 2", "dimensions = 3"))
     engine("report", "--state", made, "--out", folder / "r.html", "--workers")
     return folder / "r.html"
 

@@ -49,15 +49,8 @@ def test_a_state_takes_no_options_of_sources(study, tmp_path):
     assert "--out" not in said and not out.exists()
 
 
-def test_straight_from_a_file_is_the_page_of_a_run_over_it(study, tmp_path):
-    file = jsonl(tmp_path / "events.jsonl", answers(10, 900))  # the page's title is the name of the file
-    said = engine("report", file, "--config", study.parent / "engine.toml", "--out", tmp_path / "r.html").stderr
-    assert "900 comparisons" in said and "is more like" in said and "--state /tmp" not in said
-    assert held((tmp_path / "r.html").read_text()) == held(page_of(study, tmp_path / "s.html"))
-    assert "--state DIR " in (tmp_path / "r.html").read_text(), "the folder that it was made in is gone"
-
-
-def test_the_page_is_there_while_refits_are_still_running(tmp_path, monkeypatch):
+def test_the_page_is_there_while_refits_are_still_running_and_ends_as_that_of_a_run(tmp_path, monkeypatch):
+    run_over_it = state(tmp_path, answers(6, 200), config=QUICK)
     out, real, pages, begun = tmp_path / "r.html", run.run, [], []
 
     def slow(settings, bars, say, meanwhile, command):
@@ -71,9 +64,11 @@ def test_the_page_is_there_while_refits_are_still_running(tmp_path, monkeypatch)
         pages.append(out.read_text() if meanwhile else None)
 
     monkeypatch.setattr(run, "run", slow)
-    (tmp_path / "engine.toml").write_text(QUICK)
-    given = "report", jsonl(tmp_path / "events.jsonl", answers(6, 200)), "--config", tmp_path / "engine.toml"
-    engine(*given, "--out", out)
+    given = "report", tmp_path / "events.jsonl", "--config", tmp_path / "engine.toml"
+    said = engine(*given, "--out", out).stderr
+    assert "200 comparisons" in said and "is more like" in said and "--state /tmp" not in said
+    assert "--state DIR " in out.read_text(), "the folder that it was made in is gone"
+    assert held(out.read_text()) == held(page_of(run_over_it, tmp_path / "s.html"))
     running, first = begun[0]
     assert "embedding" in running and held(first)["maps"], "the first page has a quick map"
     for page in (first, pages[0]):

@@ -24,15 +24,27 @@ ALWAYS = set(SECTIONS) - {"workers", "dendrogram", "differences", "dimensions", 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
     """24 objects in three groups, 3,000 answers by ten workers, one of whom guesses."""
-    return published(tmp_path_factory.mktemp("study"), answers(24, 3000))
+    return published(tmp_path_factory.mktemp("study"), answers(24, 3000), config=QUICK.replace("alike", "test"))
+
+
+@pytest.fixture(scope="module")
+def of_everybody(study):
+    """The sections of its page."""
+    return sections(study)
+
+
+@pytest.fixture(scope="module")
+def with_workers(study):
+    """The sections of its page with participants."""
+    return sections(study, workers=True)
 
 
 def sections(state, **more):
     return page.sections(material(state, **more))
 
 
-def test_a_study_has_every_section_and_its_own_numbers(study):
-    made = sections(study, workers=True)
+def test_a_study_has_every_section_and_its_own_numbers(study, of_everybody, with_workers):
+    made = with_workers
     of_refits = ("dimensions", "alignment")  # tests/refits has them
     assert list(made) == [name for name in SECTIONS if name not in of_refits]
     assert "3,000 answers" in made["read"].says and "24 objects" in made["read"].says
@@ -45,7 +57,7 @@ def test_a_study_has_every_section_and_its_own_numbers(study):
     assert people["worker"][0] == "w9"
     assert "w9" in made["workers"].says
     assert states(made["quality"].notes[0], "1 … 10 ") and "w9" not in made["quality"].notes[0]
-    assert "report --state DIR --participants" in sections(study)["agreement"].notes[-1]
+    assert "report --state DIR --participants" in of_everybody["agreement"].notes[-1]
     rows = made["objects"].tables[0].columns
     assert sorted(rows["object"]) == sorted(names(24))
     assert rows["comparisons"] == sorted(rows["comparisons"])
@@ -78,7 +90,7 @@ def test_the_methods_are_those_that_were_used_and_the_text_for_a_paper_has_the_f
         assert fact in section.says
 
 
-def test_the_first_screen_states_the_findings(study):
+def test_the_first_screen_states_the_findings(study, of_everybody):
     """The four tiles and the checks beside the map have the figures of the findings."""
     of = material(study)
     shown = {tile.head: tile for tile in tiles(of)}
@@ -95,12 +107,12 @@ def test_the_first_screen_states_the_findings(study):
     assert clusters.note
     for place in (
         of.findings["clusters"][0].text,
-        page.sections(of)["clusters"].says,
+        of_everybody["clusters"].says,
     ):
         assert answer["note"] in place
-    quality = page.sections(of)["quality"]
+    quality = of_everybody["quality"]
     assert any("chance" in note for note in quality.notes if note.startswith("Passed"))
-    with_map = page.html(of, page.sections(of))
+    with_map = page.html(of, of_everybody)
     assert with_map.index('id="tiles"') < with_map.index('id="map"') < with_map.index('id="quality"')
     assert with_map.index('id="quality"') < with_map.index('id="models"')
 
@@ -135,8 +147,8 @@ def test_who_sees_it_differently_is_told_without_names_unless_they_are_asked_for
     np.testing.assert_allclose(people["slope"], weights[:9].mean(axis=1))
 
 
-def test_every_figure_has_a_table_beside_it(study):
-    made = sections(study, workers=True)
+def test_every_figure_has_a_table_beside_it(with_workers):
+    made = with_workers
     of = {
         drawing.name: {each.name for each in section.tables}
         for section in made.values()
@@ -150,16 +162,15 @@ def test_every_figure_has_a_table_beside_it(study):
     assert f" {merges['branch'][0]} and {merges['joins'][0]} " in made["dendrogram"].says
 
 
-def test_nothing_about_single_workers_unless_asked_for(study):
-    made = sections(study)
-    assert "workers" not in made
-    assert not re.search(r"\bw9\b", page.html(material(study), made))
-    assert "w9" in page.html(material(study, workers=True), sections(study, workers=True))
+def test_nothing_about_single_workers_unless_asked_for(study, of_everybody, with_workers):
+    assert "workers" not in of_everybody
+    assert not re.search(r"\bw9\b", page.html(material(study), of_everybody))
+    assert "w9" in page.html(material(study, workers=True), with_workers)
 
 
-def test_the_learning_curve_ends_at_the_figures_of_the_report(study):
+def test_the_learning_curve_ends_at_the_figures_of_the_report(study, of_everybody):
     """The last point is a fit to all that the refit's own figures were made from: the same judgements held out."""
-    columns = sections(study)["learning"].tables[0].columns
+    columns = of_everybody["learning"].tables[0].columns
     report = study.artifacts["embedding"].report
     assert columns["accuracy"][-1] == pytest.approx(report["accuracy"], abs=0.01)
     assert columns["comparisons fitted"] == sorted(columns["comparisons fitted"])

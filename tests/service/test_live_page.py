@@ -24,7 +24,7 @@ from tests.support.served import served
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    return state(tmp_path_factory.mktemp("live"), answers(8, 400), config=QUICK)
+    return state(tmp_path_factory.mktemp("live"), answers(10, 900), config=QUICK)
 
 
 def messages(client: httpx.Client, n: int) -> list[dict]:

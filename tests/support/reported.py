@@ -42,6 +42,7 @@ QUICK = """
 dimensions = 2
 kernel = "ste"
 ridge = 1.0
+participants = "alike"
 """
 
 
