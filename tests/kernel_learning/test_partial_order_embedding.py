@@ -416,7 +416,7 @@ def test_any_beta_publishes_its_best_iterate_and_says_if_it_is_not_certified(aux
     assert report["certified"] == (report["gap"] <= params.tolerance)
     assert report["gap"] == pytest.approx(1 - report["bound"] / report["objective"], abs=1e-9)
     better = poe.refit(
-        reference.snapshot_of(triplets, 24), msgspec.structs.replace(params, max_iterations=150), 0
+        reference.snapshot_of(triplets, 24), msgspec.structs.replace(params, max_iterations=2_000), 0
     ).report
     assert report["bound"] <= better["objective"] * (1 + 1e-9)
     if variant == "full" and beta == 1e6:
