@@ -1,5 +1,5 @@
-"""Python code in processes of their own that begin where numba has been imported and has compiled something: a tenth of
-the time of processes that begin with nothing. None of `stream_engine` has been imported."""
+"""Python code in processes of their own that begin where numba has been imported and has compiled something, which is
+most of the work of a short one. None of `stream_engine` has been imported."""
 
 import multiprocessing
 import os
