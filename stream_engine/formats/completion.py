@@ -304,10 +304,12 @@ def _called(name: str) -> str:
 
 
 def _with_gaps(records: Records) -> Rival | None:
-    """A column of participants that most rows lack, as merged cells of a spreadsheet have it."""
+    """A column of participants each of whom is named once, in the first of several rows: merged cells of a
+    spreadsheet."""
     for column in records.columns.values():
         filled = sum(value is not None for value in column.values)
-        if "".join(column.words) in PARTICIPANTS and len(column.distinct) > 1 and filled < 0.9 * records.size:
+        is_once = 1 < len(column.distinct) == filled < records.size / 2 and column.values[0] is not None
+        if is_once and "".join(column.words) in PARTICIPANTS:
             why = f"is called like participants, and is empty in {records.size - filled:,} of {records.size:,} rows"
             return Rival(column, f"{why}: merged cells, to be filled first?")
     return None
