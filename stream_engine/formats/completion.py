@@ -310,7 +310,8 @@ def _with_gaps(records: Records) -> Rival | None:
     """A column of participants that most rows lack, as merged cells of a spreadsheet have it."""
     for column in records.columns.values():
         filled = sum(value is not None for value in column.values)
-        if "".join(column.words) in PARTICIPANTS and len(column.distinct) > 1 and filled < 0.9 * records.size:
+        called = column.name != "worker" and "".join(column.words) in PARTICIPANTS  # `worker` is read without options
+        if called and len(column.distinct) > 1 and 2 * filled < records.size:
             why = f"is called like participants, and is empty in {records.size - filled:,} of {records.size:,} rows"
             return Rival(column, f"{why}: merged cells, to be filled first?")
     return None
