@@ -22,7 +22,6 @@ MAX_TIMEOUTS = 0.2  # share of the answers that are -1 where that is taken for n
 _NO_ANSWER = frozenset(
     ("timeout", "timed out", "no response", "no_response", "noresponse", "none", "null", "", "space", "escape", "-1")
 )
-ANSWERS = ("chosen", "odd", "central")
 
 
 class _Draft:
@@ -280,6 +279,9 @@ def _state(records: Records, row: int, fields: Mapping[str, tuple[str, ...]], an
     return "fits" if len(set(everything)) == len(everything) or (pairs and len({*offered}) > 2) else "catch"
 
 
+ANSWERS = ("chosen", "odd", "central")
+
+
 def _filled(records: Records, inputs: Sequence[str], answered: str | None) -> dict[str, str]:
     """Filters that leave out records without an object or an answer: as few as do; the empty answer of a wide table
     is excluded anyway."""
@@ -296,6 +298,7 @@ def _filled(records: Records, inputs: Sequence[str], answered: str | None) -> di
 
 
 def _objects(records: Records, names: Sequence[str]) -> list[bool]:
+    """Whether each record has all objects."""
     return [all(records.columns[name].values[row] for name in names) for row in range(records.size)]
 
 
@@ -304,12 +307,11 @@ def _called(name: str) -> str:
 
 
 def _with_gaps(records: Records) -> Rival | None:
-    """A column of participants each of whom is named once, in the first of several rows: merged cells of a
-    spreadsheet."""
+    """A column of participants that most rows lack, as merged cells of a spreadsheet have it."""
     for column in records.columns.values():
         filled = sum(value is not None for value in column.values)
-        is_once = 1 < len(column.distinct) == filled < records.size / 2 and column.values[0] is not None
-        if is_once and "".join(column.words) in PARTICIPANTS:
+        called = column.name != "worker" and "".join(column.words) in PARTICIPANTS  # `worker` is read without options
+        if called and len(column.distinct) > 1 and 2 * filled < records.size:
             why = f"is called like participants, and is empty in {records.size - filled:,} of {records.size:,} rows"
             return Rival(column, f"{why}: merged cells, to be filled first?")
     return None

@@ -76,6 +76,8 @@ _FARTHER = _words(
     "entfernter entfernteste ferner weiter unahnlich unahnlicher unahnlichste unahnlichster unahnlichsten abweichend "
     "abweichende eloigne eloignee differente dissemblable diferente distinto distinta lejano lejana diverso diversa "
     "lontano verschillend diff dissim "
+    "difference differences dis unterschied unterschiedlich unterschiedlicher unterschiedlichste unterschiedlichsten "
+    "verschiedener verschiedenste verschiedensten "
     "mismatch mismatched misfit foreign alien fremdling excluded exclude dropped avoided avoid ruled"
 )
 _NEGATED = _words("didnt doesnt isnt dont arent didn doesn isn don aren never without except pas kein keine")

@@ -225,7 +225,9 @@ def test_rankings_with_a_row_for_each_rank_are_refused_with_what_reshapes_them(t
     assert json.loads(engine("preview", tmp_path / "ranked.csv", "--json", *options).stdout)["comparisons"] == 60
 
 
-@pytest.mark.parametrize("task", ["choose_farthest", "pick-most-different", "selectLeastSimilar"])
+@pytest.mark.parametrize(
+    "task", ["choose_farthest", "pick-most-different", "selectLeastSimilar", "dis", "difference", "Unterschied"]
+)
 def test_a_task_in_a_word_that_asks_for_the_farther_object_is_asked_about(tmp_path, task):
     rows = [{"ref": a, "left": b, "right": c, "task": task, "response": ("left", "right")[i]} for a, b, c, i in TRIALS]
     (tmp_path / "t.csv").write_text(table(rows))
