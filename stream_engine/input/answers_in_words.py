@@ -28,6 +28,8 @@ def in_words(participant: str, answer: list[tuple[str, ...]]) -> str:
 
     >>> in_words("S07", [("lemon", "lime", "bread")]), in_words("", [("a", "b", "c", "d")])
     ('S07 said lemon is more like lime than like bread', 'a and b are more alike than c and d')
+    >>> in_words("", [("a", "b", "c"), ("a", "b", "d"), ("a", "c", "d")])
+    'a is more like b than like c; a is more like b than like d; and 1 more'
     """
     further = f"; and {len(answer) - MAX_COMPARISONS:,} more" if len(answer) > MAX_COMPARISONS else ""
     return (

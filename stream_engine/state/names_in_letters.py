@@ -18,8 +18,8 @@ def naming(*names: str) -> Callable[[DeadLetter | bytes], bool]:
     >>> about = naming("car-1")
     >>> about(b"car-12,x"), about(DeadLetter("f", 0, 0, "incomplete", "cut", b'{"near":"car-1'))
     (False, True)
-    >>> naming("Vélo")(rb'{"near":"V\u00e9lo"')
-    True
+    >>> naming("Vélo")(rb'{"near":"V\u00e9lo"'), naming("ada")(DeadLetter("t/0", 3, 0, "not_json", "cut", b"{", b"ada"))
+    (True, True)
     """
     search = re.compile("|".join(map(_pattern, names))).search
 

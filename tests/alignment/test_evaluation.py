@@ -87,6 +87,21 @@ def test_nothing_that_is_tested_was_learned_from(study):
     assert object_folds_of(names[:8], rows[:0], 0) == []
 
 
+def test_what_is_tested_on_new_objects_was_fitted_without_them(monkeypatch):
+    study, fits, fit = world(1, n=30, m=600), [], Models.fit
+
+    def fit_and_note(models, training, settings, tested):
+        fits.append((training, tested))
+        return fit(models, training, settings, tested)
+
+    monkeypatch.setattr(Models, "fit", fit_and_note)
+    rows = evaluated(study, {"true": study.table}, linear=False).answers.rows
+    folds = len(object_folds_of(study.names, rows, 0))
+    new = [not set(rows[training].ravel()) & set(rows[tested][:, [1, 3]].ravel()) for training, tested in fits]
+    assert new == [False] * (len(fits) - folds) + [True] * folds
+    assert not any((training & tested).any() for training, tested in fits)
+
+
 @pytest.mark.parametrize("by", ["response", "object"])
 def test_random_features_are_at_chance_also_after_learning(by):
     """The leak detector: answers hang on true features, sets know nothing of these. Over several worlds, as the answers

@@ -97,6 +97,13 @@ def test_coverage_asks_where_evidence_is_least():
         asked[row[0]] += 1
 
 
+def test_coverage_shows_what_the_anchor_was_least_compared_with():
+    """Before what was shown least beside the others."""
+    triplets = [[0, 1, 2], [1, 3, 4], [1, 0, 3], [2, 3, 4], [2, 0, 4], [3, 0, 4], [3, 4, 1], [4, 0, 3], [4, 3, 2]]
+    known = Knowledge(tuple("abcde"), columns_from_triplets(np.array(triplets), 5))
+    assert asking.questions(known, 1, "coverage").rows.tolist() == [[0, 3, 4]]
+
+
 def test_landmark_questions_make_a_landmark_design():
     known = with_objects(no_knowledge(), [f"o{i}" for i in range(64)])
     marks = landmark.landmarks(known.names)

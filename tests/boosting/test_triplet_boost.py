@@ -413,6 +413,14 @@ def test_a_refit_predicts_everything_and_says_how_well():
     assert np.allclose(arrays["bound"], np.exp(arrays["log_bound"]))
 
 
+def test_the_majority_class_is_that_of_the_training_set():
+    sets = np.eye(3, dtype=bool)[[0, 0, 1, 2, 1, 1, 0]]
+    parts = np.array([labels.TRAIN] * 3 + [labels.UNLABELLED] + [labels.TEST] * 3, np.int8)
+    data = triplet_boost.TrainingData(None, sets, ["x", "y", "z"], 3, parts, np.arange(7))
+    decided = votes.Predictions(np.ones(7, np.int32), np.ones(7), np.ones(7), np.zeros(7, bool))
+    assert triplet_boost._outcomes(decided, data, labels.TEST).by_majority.tolist() == [False, False, True]
+
+
 def test_the_artifacts_arrays_are_enough_to_predict():
     columns, y, said = taste_world()
     made = triplet_boost.refit(a_snapshot(columns, said), params(rounds=3000), seed=4)

@@ -10,6 +10,7 @@ from scipy.special import expit
 from sklearn.metrics import adjusted_rand_score
 
 from stream_engine.clustering import clearness, position_fits
+from stream_engine.clustering import replication as replications
 from stream_engine.clustering.graded import CandidateGroups, ClusterAnswer, Subgroup, grade_clusters
 from stream_engine.clustering.position_errors import design_effect, position_errors
 from stream_engine.clustering.replication import replication
@@ -125,6 +126,14 @@ def test_replicates_agree_less_where_errors_are_larger():
     assert (small.second == -1).all()
     assert large.low <= large.ari <= large.high < 1 and large.stability.mean() < 1
     assert set(large.second[large.stability < 1]) <= {0, 1}
+
+
+def test_the_interval_of_a_replication_holds_95_of_100_agreements(monkeypatch):
+    agreements = iter(np.random.default_rng(0).permutation(np.linspace(0, 1, replications.REPLICATES)))
+    monkeypatch.setattr(replications, "agreement", lambda one, other: next(agreements))
+    points = np.array([[0.0], [0.1], [5.0], [5.1]])
+    found = replication(points, np.full((4, 1, 1), 1e-4), np.array([0, 0, 1, 1], np.int32))
+    assert (found.ari, found.low, found.high) == pytest.approx((0.5, 0.025, 0.975))
 
 
 def test_gains_are_standardised_by_the_table():

@@ -183,7 +183,7 @@ def test_what_is_remembered_is_made_anew_from_the_logs():
     pool, sessions = QuestionPool(study, NAMES, "study1", seed=5), Sessions()
     answers, lines = [], [msgspec.json.encode(Consent("w0", 1.0)), b""]
     sessions.person("w0").consented = True
-    for n in range(60):
+    for n in range(66):  # the last ones are no catch trials
         screen = pool.screen(f"w{n % 3}", sessions.person(f"w{n % 3}"), float(n))
         sessions.add_question(screen)
         lines.append(msgspec.json.encode(screen))

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scipy.stats import chi2
 from connectors.disk import Disk
 from stream_engine.collect.access import Access
 from stream_engine.collect.line_log import LineLog, lines_of
+from stream_engine.collect.owner import Owner
 from stream_engine.collect.participant_service import Logs, ParticipantService
 from stream_engine.collect.question_maker import Maker, MakerSettings, Request, ellipse_size
 from stream_engine.collect.question_pool import QuestionPool
@@ -151,6 +153,9 @@ def test_only_who_fails_more_catch_trials_than_may_be_is_excluded(study, most):
     said = asked_until_the_end(people, right=False)
     assert [each["ended"] for each in said] == ["excluded" if each["failed"] > most else "" for each in said]
     assert said[-1]["failed"] == most + 1
+    head, [row] = Owner._people_table(SimpleNamespace(_people=people))
+    told = dict(zip(head, row))
+    assert (told["catch_passed"], told["catch_failed"], told["ended"]) == (0, most + 1, "excluded")
 
 
 def test_the_stop_rule_ends_it_for_everybody(study):

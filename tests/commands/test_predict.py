@@ -146,6 +146,7 @@ def test_an_event_that_asks_several_questions_has_a_row_for_each(state, tmp_path
         ("q.jsonl", b"{", "line 1: not JSON"),
         ("q.csv", b"anchor,left,right\n1,2\n", "line 2 … 2 fields"),
         ("q.parquet", b"junk", "q.parquet: "),
+        ("q.parquet", pd.DataFrame([QUESTIONS[0], QUESTIONS[0] | {"left": "0"}]).to_parquet(), "q.parquet row 2: "),
         ("q.doc", b"", "'.doc'"),
     ],
 )

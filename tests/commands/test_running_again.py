@@ -238,7 +238,7 @@ def test_preview_shows_how_it_would_be_read_and_writes_nothing(tmp_path):
         "not_distinct": 1
     }
     spaces = tmp_path / "names.jsonl"
-    spaces.write_text('{"anchor":"b","near":" b","far":"c"}\n')
-    assert json.loads(engine("preview", spaces, "--json").stdout)["suspicious"] == [["b", " b"]]
+    spaces.write_text('{"anchor":"b","near":" b","far":"\uff42"}\n', "utf-8")  # the last one is fullwidth
+    assert json.loads(engine("preview", spaces, "--json").stdout)["suspicious"] == [["b", " b", "\uff42"]]
     found = json.loads(engine("preview", path, "--json", "--columns", "near=far,far=near").stdout)
     assert states(found["first"][0], "u … Lemon … c … b")

@@ -29,6 +29,8 @@ def test_a_move_is_told_noted_and_done_once(tmp_path):
     assert deed == {"did": "seek", "partition": "votes/0", "at": 5, "to": 7, "records": 2}
     assert "2 records" in engine("seek", "--state", tmp_path, "--count-again", "votes/0", 5).stdout
     assert summary(tmp_path)["positions"]["votes/0"] == 5 and summary(tmp_path)["lost"] == {"votes/0": 2}
+    engine("seek", "--state", tmp_path, "votes/0", "+3")
+    assert summary(tmp_path)["lost"] == {"votes/0": 5}, "what was lost before stays lost"
 
 
 def test_what_cannot_be_moved_is_one_line(tmp_path):

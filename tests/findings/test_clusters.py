@@ -43,6 +43,12 @@ def test_the_sentence_has_the_figures_of_the_report_and_only_what_is_known():
     assert explained({}) == "" and "1 dimension," in explained(MADE | {"dimensions": 1})
 
 
+@pytest.mark.parametrize("errors, detected", [(1.9, False), (2.0, True)])
+def test_positions_within_groups_carry_information_where_it_is_significant(errors, detected):
+    said = sentence(MADE | {"gain": errors * MADE["gain_se"]})
+    assert ("still carry information" in said, "no information is detected" in said) == (detected, not detected)
+
+
 def test_each_reason_has_a_sentence_of_its_own():
     reasons = ("few objects", "chance", "unconnected", "no positions", "few answers")
     told = [sentence(MADE | {"grade": "cannot tell", "reason": reason}) for reason in reasons]

@@ -52,6 +52,7 @@ def test_clusters_have_their_members(made, study):
     columns = check(made.clusters(), "clusters", study)
     assert columns.keys() == {"object", "cluster", "stability", "second", "between", "subgroup", "grade"}
     assert columns["object"] == study.names
+    assert all(None in columns[head] and -1 not in columns[head] for head in ("cluster", "second", "subgroup"))
 
 
 def test_workers_have_their_figures_and_lapse_rates(made, study):

@@ -3,6 +3,7 @@ line and a run."""
 
 import csv
 import re
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -117,6 +118,21 @@ def test_participants_objects_and_questions(study):
     tables = exports.contents("alignment", study.published)["transform"].tables
     objects = tables["alignment_objects"]
     assert len(objects["object"]) == 25 and np.all(np.diff(objects["accuracy"]) >= 0)
+    agreement = [agreement_about(name) for name in objects["object"]]
+    np.testing.assert_allclose(objects["agreement"], agreement)
+
+
+def agreement_about(name: str) -> float:
+    """How often an answer about an object is that of most of the others to its question, of questions with others."""
+    nearer, shares = defaultdict(list), []
+    for event in EVENTS:
+        if KNOWN[25] not in event.values():  # it has no features in one set
+            nearer[event["anchor"], frozenset((event["near"], event["far"]))].append(event["near"])
+    for (anchor, pair), given in nearer.items():
+        if name in (anchor, *pair) and len(given) > 1:
+            net = [sum(1 if other == near else -1 for other in given) - 1 for near in given]
+            shares += [(np.sign(each) + 1) / 2 for each in net]
+    return float(np.mean(shares))
 
 
 def test_questions_on_which_people_agree_and_features_do_not():

@@ -105,6 +105,16 @@ def test_dead_letters_that_cannot_be_removed_are_told(tmp_path):
     assert world.log.events("warning") and segment_name(1) in world.said("problem")[0]["problem"]
 
 
+def test_a_dead_letter_that_is_missing_is_counted_as_lost_once(tmp_path):
+    """Neither those that were removed nor those of an earlier loss again."""
+    world = World(DeadLetterFile(tmp_path, 500))
+    world.engine.counters["rejected"].update(not_json=7, not_distinct=3)
+    world.engine.counters["dead_letters"] = {"lost": 3, "removed": 2}
+    world.dead_letters.count_lost(world.engine)
+    assert world.engine.counters["dead_letters"] == {"lost": 8, "removed": 2}
+    assert world.said("letters")[0]["letters"] == 5
+
+
 def test_a_request_to_stop_ends_the_waiting():
     world = World(BusyFile(1000))
     world.requests.stop = True
