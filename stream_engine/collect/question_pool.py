@@ -53,7 +53,7 @@ class QuestionPool:
         if not len(person.screen_keys) >= self.n_questions <= MAX_LISTED_QUESTIONS:
             return False
         if self._study.asking.type == "odd_one_out":
-            every = (("", *three) for three in combinations(self._names, 3))
+            every: Iterable[tuple[str, ...]] = (("", *three) for three in combinations(self._names, 3))
         else:
             shown = min(self._study.asking.shown, len(self._names) - 1)
             every = (
