@@ -292,7 +292,8 @@ def test_groups_that_split_again_are_counted_as_others_are():
     subgroups = Subgroup(1, 2, "separated", inner[0]), Subgroup(2, 2, "not separable", inner[1])
     made = ClusterAnswer(
         "separated", "", 3, labels, 0.99, 3.0, 0.9, 0.8, 0.95, 0.01, 0.02, 2, None, 0.9,
-        CandidateGroups(np.array([3]), np.array([2.0])), subgroups, np.ones(30), np.full(30, -1, np.int32), 900,
+        CandidateGroups(np.array([3]), np.array([2.0])), subgroups, np.repeat([0.5, 0.95], [7, 23]),
+        np.full(30, -1, np.int32), 900,
     )  # fmt: skip
     snapshot = Engine().snapshot()._replace(objects=[f"o{i}" for i in range(n)])
     before = Artifact("clusters", "", 1, {}, 0, {"labels": np.append(-1, np.array([3, 5, 9])[labels])}, {})
@@ -301,4 +302,5 @@ def test_groups_that_split_again_are_counted_as_others_are():
     assert found.arrays["labels"].tolist() == before.arrays["labels"].tolist()
     assert [each["group"] for each in found.report["subgroups"]] == [1, 2]  # of 14 and of 12
     assert found.report["sizes"] == [14, 12, 4]
+    assert (found.report["objects"], found.report["between"]) == (30, 7)  # and not the first
     assert np.flatnonzero(found.arrays["subgroup"] >= 0).tolist() == ids[labels == 1].tolist()

@@ -46,6 +46,9 @@ def test_letters_of_every_kind_of_file_are_listed_and_shown(inputs, tmp_path):
     contents = listed(state)
     reasons = [(group["reason"], Path(group["partition"]).name, group["letters"]) for group in contents["groups"]]
     assert contents["letters"] == 12 and ("missing_field", "e.parquet", 4) in reasons
+    firsts = {(group["reason"], Path(group["partition"]).name): group["first"] for group in contents["groups"]}
+    assert json.loads(firsts["missing_field", "e.parquet"]["value"])["far"] == "c0"  # of c0 to c3
+    assert (firsts["missing_field", "e.jsonl"]["line"], firsts["empty_name", "e.csv"]["line"]) == (1, 2)
     assert ("empty_name", "e.csv", 2) in reasons and ("not_parseable", "e.jsonl", 1) in reasons
     assert "--limit" in one_line(engine("dead-letters", "show", "--state", state, "--limit", -1, status=2).stderr)
     shown = engine("dead-letters", "show", "--state", state, "--reason", "empty_name", "--limit", 1).stdout

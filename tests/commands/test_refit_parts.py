@@ -59,3 +59,17 @@ def test_fits_of_other_participants_are_repeated_as_they_were_made(monkeypatch):
     held = SimpleNamespace(artifacts=made, excluded=("w1",))
     refit.fit_again(SimpleNamespace(published=lambda which: held, directory="DIR"), "latest")
     assert asked == [("DIR", "spectral", "latest", {"k": 2}, 7, "bar")]
+
+
+@pytest.mark.parametrize(
+    "digest, who, again", [("this", "w1", 0), ("this", "w2", 1), ("this", "", 1), ("other", "w1", 1)]
+)
+def test_groups_are_of_a_map_of_the_same_participants_and_answers(digest, who, again, monkeypatch):
+    """Where the newest map is of others, it is made anew; a snapshot has one digest, whoever is excluded."""
+    asked = []
+    monkeypatch.setattr(refit, "refit", lambda *given: asked.append(given))
+    made = Artifact("embedding", "this", 3, {}, 0, {}, {"excluded": {"participants": ["w1"]}})
+    store = SimpleNamespace(latest_artifact=lambda *_: made, directory="DIR")
+    snapshot = SimpleNamespace(digest=digest, sequence=3, objects=["a", "b"])
+    refit._needed(store, "clusters", "latest", snapshot, (who,) if who else (), 7, "bar")
+    assert asked == [("DIR", "embedding", "latest", {}, 7, "bar")] * again

@@ -11,8 +11,10 @@ import zstandard
 from pyarrow import csv, parquet
 
 from connectors import Record
+from stream_engine.commands import verify
 from stream_engine.order.pair_rows import canonical
 from stream_engine.service.repair.check_state import check_state
+from stream_engine.service.repair.recount import Recount
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Lock, Store
 from tests.support import spark_written
@@ -199,6 +201,15 @@ def test_a_state_that_forgot_names_the_reason_before_it_counts_what_differs(tmp_
     engine("forget", "--state", state, "--worker", "w2")
     said = engine("verify", "--state", state, events, status=1).stdout
     assert states(said, "note   recount … forget … WRONG  recount … more") and said.count("WRONG") == 1
+
+
+def test_the_first_difference_of_a_state_that_was_changed_is_named_and_the_others_are_counted():
+    recounted = Recount([], ["events: state 5, sources 7", "n_lo: 1", "n_hi: 2", "kept: 3"], True, False, 7, ["forget"])
+    (_, (_, verdict, text)) = verify._findings(recounted, 3)
+    assert verdict == "WRONG" and states(text, "events: state 5, sources 7 … 3 more")
+    assert re.findall(r"(\d+) more", text) == ["3"]
+    (_, alone) = verify._findings(recounted._replace(differing=["n_lo: 1"]), 3)
+    assert alone.text == "n_lo: 1"
 
 
 NOT_COVERED = ("lock",)

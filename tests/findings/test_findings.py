@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from itertools import combinations
+from types import SimpleNamespace
 
 import networkx
 import numpy as np
@@ -141,10 +142,20 @@ def test_a_file_with_every_row_twice_is_told():
     events = responses(np.random.default_rng(4), {f"p{i}": 40 for i in range(6)}, n=8)
     asked = {(e["worker"], e["anchor"], frozenset((e["near"], e["far"]))): e for e in events}
     events = [*asked.values()]  # nobody is asked again
-    once, twice = (what(known(study(each).fit("embedding", **QUICK))) for each in (events, events * 2))
-    assert "only_same_answers" in twice
-    assert "test_retest_agreement" not in twice
-    assert "only_same_answers" not in once
+    once, twice = (known(study(each).fit("embedding", **QUICK)) for each in (events, events * 2))
+    assert "test_retest_agreement" not in what(twice)
+    assert "only_same_answers" not in what(once)
+    (copies,) = (each for each in twice["agreement"] if each.what == "only_same_answers")
+    (others,) = (each for each in twice["agreement"] if each.what == "inter_rater_agreement")
+    assert copies.figures["answers"] == 2 * len(events) > others.figures["answers"]
+    assert states(copies.text, f"{2 * len(events)} answers")
+
+
+@pytest.mark.parametrize("accuracy, error, useless", [(0.5, 0.01, True), (0.5, 0.04, False), (0.54, 0.01, False)])
+def test_more_answers_are_useless_where_the_whole_interval_is_near_chance(accuracy, error, useless):
+    best = {"model": "embedding", "accuracy": accuracy, "standard_error": error, "ceiling_at_most": None}
+    (found,) = models.accuracy(SimpleNamespace(best=best, held_out=900, beats_chance=False))
+    assert ("hardly help" in found.text) == useless == ("Collect more answers" not in found.text)
 
 
 def test_one_participant_who_answers_again_agrees_with_nobody_but_themselves():

@@ -20,6 +20,7 @@ from stream_engine.report import SECTIONS, maker
 from stream_engine.report.drawings import Bars, Curve, Drawing, Ellipses, Points, Rules, Segments
 from stream_engine.report.material import Material, material
 from stream_engine.report.sections import learning, methods, object_map
+from stream_engine.report.tiles import tiles
 from tests.conftest import ROOT
 from tests.support.told import TOLD, World, as_printed, numbers, same, studied
 
@@ -575,6 +576,29 @@ def test_flagged_participants_stand_first(of, monkeypatch):
     assert columns["responses"] == [found.responses[found.names.index(who)] for who in columns["worker"]]
     assert "2 are flagged: w1 and w3." in section.says
     assert section.notes[0].endswith("--exclude participant=w1 --exclude participant=w3")
+
+
+def test_the_first_figure_is_the_number_of_answers(of, study):
+    """Of which some are several comparisons, and labels are none."""
+    first = next(tiles(of))
+    answers = sum(event.get("type") != "label" for event in study.events)
+    assert numbers(f"{first.value} {first.note}") == [str(n) for n in (answers, len(study.said), len(study.names))]
+    assert answers != len(study.said)
+
+
+def test_the_table_of_models_has_the_figures_of_a_fit_below_their_heads(sections, study):
+    (table,) = sections["models"].tables
+    row = list(table.columns["model"]).index("embedding")
+    fit, ceiling = report(study, "embedding"), report(study, "embedding", "ceiling")
+    assert {head: values[row] for head, values in table.columns.items()} == {
+        "model": "embedding",
+        "accuracy": fit["accuracy"],
+        "log loss": fit["log_loss"],
+        "calibration error": fit["calibration_error"],
+        "inter-rater agreement": ceiling["others"],
+        "noise ceiling, at most": ceiling["at_most"],
+        "CPU seconds": 12.5,
+    }
 
 
 def test_methods_have_the_snapshot_that_each_was_fitted_to(of):

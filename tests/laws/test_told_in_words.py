@@ -482,6 +482,11 @@ def test_groups_between_and_within_are_those_of_the_arrays(world):
     of = material(Published(held.snapshot, {**held.artifacts, "clusters": crafted}), workers=True)
     tables = {table.name: table.columns for table in maker("clusters")(of).tables}
     number = {k: at + 1 for at, k in enumerate(size)}
+    where = [np.flatnonzero(labels == k) for k in size]
+    assert list(tables["clusters"]["objects"]) == [len(each) for each in where]
+    named = [{*re.split(", | and ", text)} for text in tables["clusters"]["among them"]]
+    assert named == [{world.names[i] for i in each} for each in where]
+    assert list(tables["clusters"]["stability"]) == pytest.approx([stability[each].mean() for each in where])
     unsure = sorted((i for i in range(n) if stability[i] < 0.9), key=lambda i: stability[i])
     assert list(tables["between"]["object"]) == [world.names[i] for i in unsure]
     assert list(tables["between"]["group"]) == [number[labels[i]] for i in unsure]

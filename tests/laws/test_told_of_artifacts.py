@@ -142,30 +142,33 @@ def test_a_picture_of_several_sets_is_as_good_as_its_worst_part():
     assert each[0] != pytest.approx(each[1])
 
 
-STEPS = {  # accuracies at more and more answers -> what is said: whether more of them would help
-    (0.60, 0.80, 0.801): False,
-    (0.80, 0.70, 0.78): True,
-    (0.60, 0.601, 0.70): True,
+STEPS = {  # accuracies at more and more answers, their standard error -> what is said: whether more of them would help
+    ((0.60, 0.80, 0.801), 0.001): False,
+    ((0.60, 0.80, 0.804), 0.001): False,  # significant and small
+    ((0.60, 0.80, 0.83), 0.02): False,  # large and not significant
+    ((0.80, 0.70, 0.78), 0.001): True,
+    ((0.60, 0.601, 0.70), 0.001): True,
 }
 
 
-@pytest.mark.parametrize("accuracies, helps", STEPS.items())
-def test_whether_more_answers_help_is_read_off_the_last_two_steps(accuracies, helps, monkeypatch):
-    steps = [learning.Step(100 * 2**at, figures(share)) for at, share in enumerate(accuracies)]
+@pytest.mark.parametrize("of_steps, helps", STEPS.items())
+def test_whether_more_answers_help_is_read_off_the_last_two_steps(of_steps, helps, monkeypatch):
+    accuracies, error = of_steps
+    steps = [learning.Step(100 * 2**at, figures(share, error)) for at, share in enumerate(accuracies)]
     monkeypatch.setattr(learning, "curve", lambda *_: (steps, np.full(60, 0.7), np.ones(60, bool)))
     held = snapshot_of(answers())
     made = Artifact("embedding", "", 1, {}, 0, {}, {})
     published = Published(held, {"embedding": made})
     of = SimpleNamespace(artifact=lambda kind: made, summary={"comparisons": 400}, published=published, progressive={})
     says = learning.section(of).says
-    assert says.endswith("more answers would help.") is helps
+    assert says.endswith(": more answers would help.") is helps
     assert [f"{100 * share:.1f} %" in says for share in accuracies] == [False, True, True]
     assert [f"{number} comparisons" in says for number in (100, 200, 400)] == [False, True, True]
 
 
-def figures(share: float) -> Figures:
+def figures(share: float, error: float) -> Figures:
     known = dict.fromkeys(Figures._fields)
-    return Figures(**known | {"accuracy": share, "standard_error": 0.001, "log_loss": 0.5})
+    return Figures(**known | {"accuracy": share, "standard_error": error, "log_loss": 0.5})
 
 
 def test_a_table_of_models_has_each_figure_below_its_head():
