@@ -193,16 +193,19 @@ def _map() -> None:
     """What the map of a survey and its clusters need."""
     from stream_engine.clustering import borders
     from stream_engine.embedding.fit import fit
+    from stream_engine.embedding.individual import weighted_loss
+    from stream_engine.embedding.posterior import posterior
     from stream_engine.embedding.questions import of_rows
 
-    fit(of_rows(np.array([[0, 1, 0, 2]]), 3, worker=np.array([0])), 2, 1.0)
+    answer = of_rows(np.array([[0, 1, 0, 2]]), 3, worker=np.array([0]))
+    posterior(answer, fit(answer, 2, 1.0), 0, steps=100)
+    weighted_loss(answer, 0.0)(np.zeros((3, 2)), np.zeros((2, 2)), np.zeros(2))
     borders.cuts(np.arange(8.0).reshape(4, 2) ** 2, (2,))
 
 
 def _embed() -> None:
     """An embedding with groups and a picture, and the passes that many questions begin with."""
     from stream_engine.embedding import minibatch
-    from stream_engine.embedding.individual import weighted_loss
     from stream_engine.embedding.neighbour_layout import neighbour_layout
     from stream_engine.embedding.questions import of_rows
     from stream_engine.refits import clusters, embedding
@@ -210,8 +213,6 @@ def _embed() -> None:
     artifact = embedding.refit(_full_snapshot(), embedding.Params(), 0)
     clusters.refit(_full_snapshot(), clusters.Params(), 0, needed=artifact)
     neighbour_layout(np.eye(4), 2.0, np.zeros((4, 2)))
-    answer = of_rows(np.array([[0, 1, 0, 2]]), 3, worker=np.array([0]))
-    weighted_loss(answer, 0.0)(np.zeros((3, 2)), np.zeros((2, 2)), np.zeros(2))
     minibatch.descend(of_rows(np.array([[0, 1, 0, 2]]), 3), np.zeros((3, 2)), np.zeros(1), 1.0, 1.0)
 
 

@@ -180,12 +180,8 @@ def _chain(pairs, near, far, log_spread, width, middle, deviation, state, rng, s
     """Elliptical slice sampling; fills drawn_points (s, n, d) and lapses (s,) with evenly spaced draws after
     `burn` steps."""
     size, draws = len(state), len(drawn_points)
-    points, proposal, direction, room = (
-        np.empty(drawn_points.shape[1:]),
-        np.empty(size),
-        np.empty(size),
-        np.empty((2, len(pairs))),
-    )
+    n, d = drawn_points.shape[1], drawn_points.shape[2]
+    points, proposal, direction, room = np.empty((n, d)), np.empty(size), np.empty(size), np.empty((2, len(pairs)))
     log_likelihood, lapse = _log_likelihood(
         pairs, near, far, log_spread, width, middle, deviation, state, points, room, ANY
     )
@@ -210,5 +206,8 @@ def _chain(pairs, near, far, log_spread, width, middle, deviation, state, rng, s
             angle = low + (high - low) * rng.random()
         log_likelihood, state, proposal = new_log_likelihood, proposal, state
         if step >= burn and n_drawn < draws and (step - burn + 1) * draws >= (n_drawn + 1) * (steps - burn):
-            drawn_points[n_drawn], lapses[n_drawn] = points, lapse
+            lapses[n_drawn] = lapse
+            for i in range(n):  # assigned as a whole, arrays compile text of a message for four seconds
+                for c in range(d):
+                    drawn_points[n_drawn, i, c] = points[i, c]
             n_drawn += 1
