@@ -96,11 +96,12 @@ class Tables(Fits):
         ValueError
             If k is not a positive integer, or if the answers are not sufficient (`CannotRefit`).
         """
-        from stream_engine.exports.clusters import cluster_table
+        from stream_engine.exports.clusters import cluster_answer, cluster_table
 
         k = count_of("clusters: k", k)
         artifact = self._artifact("clusters") if k is None else self._extra_artifact("sdp_clustering", k=k)
-        columns = cluster_table(artifact, list(self.snapshot.objects))
+        answer = cluster_answer(self.published) if k is None else {}
+        columns = cluster_table(artifact, list(self.snapshot.objects), answer)
         del columns["cluster_label"]
         for name in {"cluster", "second", "subgroup"} & columns.keys():
             columns[name] = np.ma.masked_less(columns[name], 0)

@@ -24,6 +24,11 @@ def components(snapshot: Snapshot) -> np.ndarray | None:
     return joined(first, second, n)
 
 
+def are_connected(sets: np.ndarray | None) -> bool:
+    """Whether no object is known to be in another component (of `components`) than the rest."""
+    return sets is None or bool(sets.max(initial=0) == 0)
+
+
 def joined(first: np.ndarray, second: np.ndarray, n: int) -> np.ndarray:
     """(n,) the component of each node in the graph with edges (first, second): 0 is the largest, -1 has no edge.
 

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from stream_engine.clustering import MIN_CORE_STABILITY
-from stream_engine.clustering.sentence import sentence
+from stream_engine.clustering.sentence import CANNOT_TELL, CHANCE, UNCONNECTED, sentence
 from stream_engine.data.array_checks import pattern_of
+from stream_engine.evaluation.connection import are_connected, components
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.exports.declarations import LEFT_OUT
 from stream_engine.exports.learned import names_of
+from stream_engine.exports.models import any_beats_chance
 from stream_engine.exports.object_places import numbers
 from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.published import Published
@@ -27,6 +29,23 @@ def grouping(artifacts: Mapping[str, Artifact]) -> Artifact | None:
     return artifacts.get(ANSWER) or artifacts.get(PROGRAM)
 
 
+def gated(report: Mapping[str, Any], connected: bool, beats_chance: bool | None) -> Mapping[str, Any]:
+    """The report of the refit `clusters`, whose grade is "cannot tell" unless the objects are connected and a model
+    beats chance, as far as is known."""
+    if report.get("grade") == CANNOT_TELL or (connected and beats_chance is not False):
+        return report
+    return {**report, "grade": CANNOT_TELL, "reason": UNCONNECTED if not connected else CHANCE}
+
+
+def cluster_answer(published: Published) -> Mapping[str, Any]:
+    """What every surface says of the clusters: `gated`; empty without the refit `clusters`."""
+    artifact, published = published.artifacts.get(ANSWER), published.as_seen or published
+    if artifact is None or artifact.report.get("grade") == CANNOT_TELL:
+        return {} if artifact is None else artifact.report
+    connected = are_connected(components(published.snapshot))
+    return gated(artifact.report, connected, any_beats_chance(published) if connected else None)
+
+
 def clusters(published: Published) -> dict[str, Content]:
     """The groups, the figures of the answer, and those of the semidefinite program. Raises `NothingToExport`."""
     artifact = grouping(published.artifacts)
@@ -37,9 +56,10 @@ def clusters(published: Published) -> dict[str, Content]:
     if artifact.kind == ANSWER and program is not None and program.snapshot == artifact.snapshot:
         arrays = {OF_PARTITION.get(name, name): array for name, array in _exported(program).items()} | arrays
     names = names_of(published, artifact.kind, len(arrays["labels"]))
-    tables: dict[str, dict[str, Any]] = {"clusters": cluster_table(artifact, names, arrays.get("sdp_labels"))}
+    answer = cluster_answer(published)
+    tables: dict[str, dict[str, Any]] = {"clusters": cluster_table(artifact, names, answer, arrays.get("sdp_labels"))}
     if artifact.kind == ANSWER:
-        tables["cluster_answer"] = {name: [value] for name, value in _answer(artifact).items()}
+        tables["cluster_answer"] = {name: [value] for name, value in _answer(artifact, answer).items()}
         tables["cluster_numbers"] = {"k": arrays["tested_k"], "clearness": arrays["tested_clearness"]}
     return {"clusters": Content(arrays, tables, objects=tuple(names))}
 
@@ -50,7 +70,9 @@ def _exported(artifact: Artifact) -> dict[str, np.ndarray]:
     return {name: array for name, array in artifact.arrays.items() if pattern_of(name, left_out) is None}
 
 
-def cluster_table(artifact: Artifact, names: list[str], program: np.ndarray | None = None) -> dict[str, Any]:
+def cluster_table(
+    artifact: Artifact, names: list[str], answer: Mapping[str, Any], program: np.ndarray | None = None
+) -> dict[str, Any]:
     """A row an object, with the grade of the answer in each, so that who reads this table alone knows it; `program`:
     the labels of the semidefinite program."""
     labels = artifact.arrays["labels"]
@@ -62,16 +84,15 @@ def cluster_table(artifact: Artifact, names: list[str], program: np.ndarray | No
             "second": numbers(labels, artifact.arrays["second"]),
             "between": (labels >= 0) & (stability < MIN_CORE_STABILITY),
             "subgroup": np.where(subgroup >= 0, subgroup + 1, -1),
-            "grade": [str(artifact.report.get("grade") or "")] * len(labels),
+            "grade": [str(answer.get("grade") or "")] * len(labels),
         }
     if program is not None:
         table["sdp_cluster"] = numbers(program)
     return table
 
 
-def _answer(artifact: Artifact) -> dict[str, Any]:
+def _answer(artifact: Artifact, report: Mapping[str, Any]) -> dict[str, Any]:
     """The row of `cluster_answer`."""
-    report = artifact.report
     figures = {
         "clearer_than": figure(report, "clearer_than"),
         "detection_limit": figure(report, "detection_limit"),

@@ -5,14 +5,16 @@ Artifacts that say so have a row, and beside them stands what counts alone tell 
 first: the one with the least log loss, then those that say none.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import hypot
+from statistics import NormalDist
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from stream_engine.exports import Content, NothingToExport
-from stream_engine.state.artifact import figure
+from stream_engine.state.artifact import Artifact, figure, is_of_subset
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
@@ -32,6 +34,9 @@ COLUMNS = {  # column -> where it stands in a report
 
 MIN_NEW_PARTICIPANTS = 5  # never heard, below which their accuracy is no figure
 COUNTS = {"adds3", "adds4", "k1", "k2", "majority", "chance"}  # as `evaluation.probability` calls them
+BASELINES = ("majority", "chance")
+MIN_HELD_OUT = 20  # held-out comparisons, below which a share of them says nothing
+CHANCE_TEST_LEVEL = 0.01  # one-sided, over all models together; what is said of map and clusters depends on it
 COUNTS_TOLD = "counts_told"  # DIR/counts_told.json, see `counts_told`
 
 
@@ -50,13 +55,56 @@ def table(published: Published, noted: Mapping[str, Any] = MappingProxyType({}))
     """The rows of `models`, None where a figure is not known; empty where no model says anything. About a CPU-second
     where counts are few enough for theirs, unless `noted` (what `counts_told` gave) is about the snapshot of one of
     the artifacts."""
-    rows = []
-    for kind, artifact in sorted(published.artifacts.items()):
-        if "held_out" in artifact.report and "log_loss" in artifact.report:
-            rows.append({"model": kind, **_figures(artifact.report), "seconds": published.seconds.get(kind)})
+    rows = _of_artifacts(published)
     for name, report in _by_counts(published, noted).items():
         rows.append({"model": name, **_figures(report), "seconds": None})
     return sorted(rows, key=lambda row: (row["log_loss"] is None, row["log_loss"] or 0.0, row["model"]))
+
+
+def _of_artifacts(published: Published) -> list[dict[str, Any]]:
+    return [
+        {"model": kind, **_figures(artifact.report), "seconds": published.seconds.get(kind)}
+        for kind, artifact in sorted(published.artifacts.items())
+        if "held_out" in artifact.report and "log_loss" in artifact.report
+    ]
+
+
+def reported(rows: Sequence[dict[str, Any]], artifacts: Mapping[str, Artifact]) -> dict[str, Any] | None:
+    """The row of the model that is reported, see `report.findings.facts`."""
+    tested = [row for row in rows if row["accuracy"] is not None and row["model"] not in BASELINES]
+    of_subset = {kind for kind, artifact in artifacts.items() if is_of_subset(artifact)}
+    tested = [row for row in tested if row["model"] not in of_subset] or tested
+    embedding = next((row for row in tested if row["model"] == "embedding"), None)
+    if embedding is None or embedding["standard_error"] is None:
+        return tested[0] if tested else None
+    z = NormalDist().inv_cdf(1.0 - CHANCE_TEST_LEVEL / len(tested))
+
+    def better(row: dict[str, Any]) -> bool:
+        return row["accuracy"] - embedding["accuracy"] > z * hypot(
+            row["standard_error"] or 1.0, embedding["standard_error"]
+        )
+
+    return next((row for row in tested if better(row)), embedding)
+
+
+def beats_chance(
+    rows: Sequence[dict[str, Any]], artifacts: Mapping[str, Artifact], further_tests: int = 0
+) -> bool | None:
+    """Whether the reported model predicts better than chance, see `report.findings.facts`; `further_tests`: of models
+    that have no row."""
+    best = reported(rows, artifacts)
+    if best is None or best["standard_error"] is None or 0 < (best["comparisons"] or 0) < MIN_HELD_OUT:
+        return None
+    tests = further_tests + sum(row["standard_error"] is not None for row in rows if row["model"] not in BASELINES)
+    return best["accuracy"] - NormalDist().inv_cdf(1.0 - CHANCE_TEST_LEVEL / tests) * best["standard_error"] > 0.5
+
+
+def any_beats_chance(published: Published) -> bool | None:
+    """`beats_chance` of the whole table, which is not made where the embedding is clearly above chance."""
+    embedding = [row for row in _of_artifacts(published) if row["model"] == "embedding"]
+    if beats_chance(embedding, published.artifacts, len(published.artifacts) + len(COUNTS)):
+        return True  # in the whole table, too, where there are fewer tests
+    return beats_chance(table(published), published.artifacts)
 
 
 def _figures(report: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from stream_engine.clustering.sentence import sentence
 from stream_engine.exports import Content
+from stream_engine.exports.clusters import cluster_answer
 from stream_engine.state.forgetting import forgotten_in
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
@@ -22,9 +23,11 @@ def objects(published: Published) -> dict[str, Content]:
 
 def summary(published: Published) -> dict[str, Content]:
     """The figures of the contract; see `summary_of`. Where there is an answer about clusters, it is here, too."""
-    artifact = published.artifacts.get("clusters")
-    figures = {} if artifact is None else {key: artifact.report.get(key) for key in ("grade", "reason", "k")}
-    results = {"clusters": {**figures, "sentence": sentence(artifact.report)}} if artifact is not None else {}
+    results = {}
+    if "clusters" in published.artifacts:
+        answer = cluster_answer(published)
+        figures = {key: answer.get(key) for key in ("grade", "reason", "k")}
+        results = {"clusters": {**figures, "sentence": sentence(answer)}}
     return {"summary": Content(value=summary_of(published.snapshot) | results)}
 
 

@@ -34,6 +34,8 @@ def tiles(material: Material) -> Iterator[Tile]:
 def _participants(findings: dict[str, Finding]) -> Tile:
     counted = next((finding for name, finding in findings.items() if "participants" in finding.figures), None)
     if counted is None:
+        if "excluded" in findings:
+            return Tile("Participants", "0", "all named participants are excluded")
         return Tile("Participants", "unknown", "no participant column")
     flagged = counted.figures.get("flagged")
     note = "not assessed" if flagged is None else "none flagged" if not flagged else f"{count(flagged)} flagged"

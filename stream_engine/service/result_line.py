@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from connectors import split_uri
 from stream_engine.data.suspicious_names import suspicious_names
-from stream_engine.exports.models import COUNTS_TOLD
+from stream_engine.exports.models import COUNTS_TOLD, MIN_HELD_OUT
 from stream_engine.formats.record_filters import filters_as_text
 from stream_engine.input.settings import Settings
 from stream_engine.input.stored_options import as_arguments
 from stream_engine.report.findings import Findings, findings, warnings
-from stream_engine.report.findings.facts import MIN_HELD_OUT, Commands, Facts
+from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.service.dead_letters import folder_of
 from stream_engine.service.open_run import OpenRun
 from stream_engine.state.artifact import figure

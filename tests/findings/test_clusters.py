@@ -97,6 +97,29 @@ def test_the_same_sentence_everywhere(good):
     assert answer.value.split()[0] == str(good.details("clusters")["k"]) and answer.note
 
 
+@pytest.mark.parametrize("reason", ["chance", "unconnected"])
+def test_every_surface_has_the_same_grade_where_clusters_are_not_assessed(good, reason):
+    published = good.published
+    assert material(published).facts.clusters_assessed
+    if reason == "unconnected":  # of answers that came after the fit
+        apart = [{"anchor": f"x{i}", "near": f"x{i + 1}", "far": f"x{i + 2}"} for i in range(9)]
+        published = published._replace(snapshot=read(survey_cases.good()[:2000] + apart).snapshot)
+    else:
+        fitted = published.artifacts["embedding"]
+        at_chance = fitted._replace(report={**fitted.report, "accuracy": 0.5, "standard_error": 0.5})
+        published = published._replace(artifacts={**published.artifacts, "embedding": at_chance})
+    of, tables = material(published), contents("clusters", published)["clusters"].tables
+    summary = contents("summary", published)["summary"].value["clusters"]
+    assert (summary["grade"], summary["reason"]) == ("cannot tell", reason)
+    assert summary["sentence"] == of.findings["clusters"][0].text == tables["cluster_answer"]["sentence"][0]
+    grades = {of.facts.cluster_answer["grade"], *tables["cluster_answer"]["grade"], *tables["clusters"]["grade"]}
+    grades |= set(type(good)(published, frames="arrow").clusters()["grade"].to_pylist())
+    assert grades == {"cannot tell"}
+    sections = page.sections(of)
+    assert "cluster" not in sections["objects"].tables[0].columns
+    assert explained(of.facts.cluster_answer) not in sections["clusters"].notes
+
+
 def test_ten_seeds_give_one_answer(good):
     snapshot = good.snapshot
     made = []

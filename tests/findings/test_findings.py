@@ -18,9 +18,11 @@ from stream_engine.report.findings import TOPICS, findings, models, sentences, w
 from stream_engine.report.findings.data import excluded
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.material import material
-from stream_engine.report.sections import quality
+from stream_engine.report.sections import quality, workers
+from stream_engine.report.tiles import tiles
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
+from stream_engine.state.exclusion import without
 from stream_engine.state.published import Published
 from tests.support import reported
 from tests.support.facts import states
@@ -202,6 +204,20 @@ def test_groups_that_chance_explains_are_not_graded_beside_an_exclusion():
     facts = Facts(Published(snapshot, {"clusters": Artifact("clusters", "", 0, {}, 0, {}, report)}, excluded=("w",)))
     facts.__dict__["sets"] = np.array([0, 0, 1])  # not all were compared
     assert "groups: cannot tell, before: cannot tell" in next(excluded(facts)).text
+
+
+def test_where_all_participants_are_excluded_the_page_says_how_to_include_them():
+    events = [{"anchor": f"o{i}", "near": f"o{i + 1}", "far": f"o{i + 2}", "worker": f"w{i % 2}"} for i in range(8)]
+    names = ("w0", "w1")
+    published = Published(without(study(events).snapshot, names), {}, excluded=names)
+    of = material(published, workers=True, commands=Commands("S"))
+    unknown = next(each for each in of.findings["participants"] if each.what == "participants_unknown")
+    section = workers.section(of)
+    assert section is not None
+    assert all(f"--include participant={name}" in text for text in (unknown.command, section.says) for name in names)
+    (tile,) = (each for each in tiles(of) if each.head == "Participants")
+    assert tile.value == "0"
+    assert not any("no participant column" in text for text in (unknown.text, section.says, tile.note))
 
 
 def test_a_kernel_of_a_subset_is_not_reported_in_place_of_the_map():

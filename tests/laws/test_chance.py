@@ -25,6 +25,7 @@ from stream_engine.embedding.participant_folds import mean_gain
 from stream_engine.embedding.participant_groups import participant_groups
 from stream_engine.evaluation import cross_fit, held_out, participants, response_checks, responses
 from stream_engine.evaluation.count_models import CountModels
+from stream_engine.exports import models as table_of_models
 from stream_engine.exports import object_places, object_table
 from stream_engine.refits import dimensions as interpretable
 from stream_engine.refits import triplet_boost
@@ -71,10 +72,10 @@ STATISTICS = {  # file:function -> in which tables below it is, or what else it 
     "evaluation/response_checks.py:response_checks": "NULLS",
     "evaluation/response_checks.py:_positions": "NULLS",
     "exports/alignment.py:table": "the interval of the embedding's own standard error, which is tested as that",
+    "exports/models.py:beats_chance": "NULLS",
+    "exports/models.py:reported": "NULLS",
     "exports/object_table.py:_standard_errors": "roots of variances, told in test_told.py",
     "exports/object_places.py:ellipses_of": "quantiles",
-    "report/findings/facts.py:best": "NULLS",
-    "report/findings/facts.py:beats_chance": "NULLS",
     "report/findings/models.py:accuracy": CUT,
     "report/findings/models.py:bounds": "those of `interval`, as numbers",
     "report/findings/models.py:interval": "INTERVALS",
@@ -172,7 +173,7 @@ def of_chance(rng):
     rows[0]["model"] = "embedding"
     for level in LEVELS:
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(facts, "CHANCE_TEST_LEVEL", level)
+            patched.setattr(table_of_models, "CHANCE_TEST_LEVEL", level)
             of = facts.Facts(SimpleNamespace(artifacts={}))
             of.__dict__["models"] = [each | {"comparisons": 1000, "log_loss": 0.7} for each in rows]
             if of.beats_chance:

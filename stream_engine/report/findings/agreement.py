@@ -11,6 +11,7 @@ import numpy as np
 
 from stream_engine.evaluation.participants import ParticipantChecks
 from stream_engine.report.findings import GAP, WARNING, Finding
+from stream_engine.report.findings.data import included_again
 from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.words import count, listing, p_value, percent, some
 from stream_engine.state.artifact import figure
@@ -24,6 +25,11 @@ MIN_PARTICIPANTS = 5  # participants, below which flags are not counted: a count
 def participants(facts: Facts) -> Iterator[Finding]:
     """How many participants were checked and flagged; names are shown only on request."""
     checks = facts.participants
+    if checks is None and facts.published.excluded:
+        text = "All named participants are excluded, so guessing cannot be assessed."
+        text, figures, command = included_again(text, facts.published.excluded, facts.commands, {})
+        yield Finding("participants_unknown", text, figures, command, GAP)
+        return
     if checks is None:
         if facts.summary["comparisons"]:
             text = "There is no participant column, so guessing cannot be assessed."

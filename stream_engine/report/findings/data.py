@@ -134,14 +134,14 @@ def excluded(facts: Facts) -> Iterator[Finding]:
         text = f"{some(len(names), 'participant')} {are} excluded: {listing(list(names))}."
         changes = [*_changes(facts.report("embedding")), *_changes(facts.cluster_answer)]
         text += f" Compared with the fit {_former_participants(facts)}: {'; '.join(changes)}." if changes else ""
-        yield Finding("excluded", *_included_again(text, names, facts.commands, {"names": list(names)}))
+        yield Finding("excluded", *included_again(text, names, facts.commands, {"names": list(names)}))
     old = [kind for kind, artifact in artifacts.items() if excluded_of(artifact) != names]
     if old:
         text = f"Fitted with other participants than are included now: {', '.join(old)}."
         yield Finding("fitted_with_others", text, {"refits": len(old)}, facts.commands.refit(old[0]), GAP)
 
 
-def _included_again(
+def included_again(
     text: str, names: Sequence[str], commands: Commands, figures: dict[str, Any]
 ) -> tuple[str, dict[str, Any], str]:
     """The text with how long an exclusion lasts, the figures, and the command that ends it."""

@@ -2,25 +2,19 @@
 
 from collections.abc import Mapping
 from functools import cached_property
-from math import hypot
-from statistics import NormalDist
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_engine.clustering.sentence import CANNOT_TELL, CHANCE, UNCONNECTED
-from stream_engine.evaluation.connection import components
+from stream_engine.evaluation.connection import are_connected, components
 from stream_engine.evaluation.kept_responses import kept_responses
 from stream_engine.evaluation.participants import ParticipantChecks, check_participants
-from stream_engine.exports.models import fits, left_out, table
+from stream_engine.exports.clusters import gated
+from stream_engine.exports.models import beats_chance, fits, left_out, reported, table
 from stream_engine.exports.summary import summary_of
-from stream_engine.state.artifact import figure, is_of_subset
+from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
-
-MIN_HELD_OUT = 20  # held-out comparisons, below which a share of them says nothing
-BASELINES = ("majority", "chance")
-CHANCE_TEST_LEVEL = 0.01  # one-sided, over all models together; what is said of map and clusters depends on it
 
 
 class Commands(NamedTuple):
@@ -121,31 +115,13 @@ class Facts:
         """The row of the model that is reported: the embedding, which makes the map, unless others have a significantly
         higher accuracy; of these, or without an embedding, the one with the least log loss. So the luck of the best of
         several models is not reported. Baselines know nothing of objects, and are no models."""
-        tested = [row for row in self.models if row["accuracy"] is not None and row["model"] not in BASELINES]
-        artifacts = self.published.artifacts
-        of_subset = {kind for kind, artifact in artifacts.items() if is_of_subset(artifact)}
-        tested = [row for row in tested if row["model"] not in of_subset] or tested
-        embedding = next((row for row in tested if row["model"] == "embedding"), None)
-        if embedding is None or embedding["standard_error"] is None:
-            return tested[0] if tested else None
-        z = NormalDist().inv_cdf(1.0 - CHANCE_TEST_LEVEL / len(tested))
-
-        def better(row: dict[str, Any]) -> bool:
-            return row["accuracy"] - embedding["accuracy"] > z * hypot(
-                row["standard_error"] or 1.0, embedding["standard_error"]
-            )
-
-        return next((row for row in tested if better(row)), embedding)
+        return reported(self.models, self.published.artifacts)
 
     @property
     def beats_chance(self) -> bool | None:
         """Whether the reported model's accuracy on held-out answers is above one half, by a one-sided 99 % bound that
         is corrected for choosing the best of several (Bonferroni); None where too little was held out to say."""
-        best = self.best
-        if best is None or best["standard_error"] is None or 0 < self.held_out < MIN_HELD_OUT:
-            return None
-        tested = sum(row["standard_error"] is not None for row in self.models if row["model"] not in BASELINES)
-        return best["accuracy"] - NormalDist().inv_cdf(1.0 - CHANCE_TEST_LEVEL / tested) * best["standard_error"] > 0.5
+        return beats_chance(self.models, self.published.artifacts)
 
     @property
     def held_out(self) -> int:
@@ -172,7 +148,7 @@ class Facts:
     @property
     def connected(self) -> bool:
         """Whether no object is known to be in another set than the rest."""
-        return self.sets is None or self.sets.max(initial=0) == 0
+        return are_connected(self.sets)
 
     @property
     def clusters_assessed(self) -> bool:
@@ -184,9 +160,7 @@ class Facts:
         """The report of the refit `clusters`, whose grade is "cannot tell" where clusters are not assessed; empty where
         there is none."""
         report = self.report("clusters")
-        if not report or self.clusters_assessed or report.get("grade") == CANNOT_TELL:
-            return report
-        return {**report, "grade": CANNOT_TELL, "reason": CHANCE if self.connected else UNCONNECTED}
+        return gated(report, self.connected, self.beats_chance) if report else report
 
     @cached_property
     def participants(self) -> ParticipantChecks | None:

@@ -68,7 +68,8 @@ def section(material: Material) -> Section:
                     "clearness", {"groups": k.tolist(), "clearness": clearness.tolist()}, about=CLEARNESS, folded=True
                 )
             )
-        notes.insert(0, explained(material.facts.cluster_answer))
+        if material.facts.clusters_assessed:
+            notes.insert(0, explained(material.facts.cluster_answer))
     return Section(TITLE, says.strip(), tuple(drawings), (*tables, *beside[1]), tuple(filter(None, notes)))
 
 

@@ -74,6 +74,8 @@ def columns(material: Material, ids: np.ndarray) -> dict[str, list[Any]]:
     shown = {
         HEADS.get(head, head): values
         for head, values in columns_of.items()
-        if head not in LEFT_OUT and not head.startswith(("axis_", "se_"))
+        if head not in LEFT_OUT
+        and not head.startswith(("axis_", "se_"))
+        and (head != "cluster" or material.facts.clusters_assessed)
     }
     return shown | ({"nearest three": near} if near else {})

@@ -27,6 +27,8 @@ def section(material: Material) -> Section | None:
         return None
     checks = material.facts.participants
     if checks is None:
+        if material.published.excluded:
+            return Section(TITLE, " ".join(f"{each.text} {each.command}" for each in material.findings["participants"]))
         return Section(TITLE, "There is no participant column.")
     order = sorted(range(len(checks.names)), key=lambda i: (not checks.reasons[i], checks.names[i]))
     responding = checks.responding
