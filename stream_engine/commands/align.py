@@ -71,7 +71,8 @@ def command(
         folder = state or stack.enter_context(tempfile.TemporaryDirectory(prefix="align-"))
         if answers:
             _read(folder, answers, options, [] if quick else ["embedding"])
-        refit(folder, "alignment", snapshot, {"features": msgspec.to_builtins(specs), "linear": not quick}, seed, "bar")
+        params = {"features": msgspec.to_builtins(specs), "linear": not quick}
+        refit(Store(folder), "alignment", snapshot, params, seed, "bar")
         published = Store(folder).published(snapshot)
         click.echo(as_text(published))
         if out is not None:

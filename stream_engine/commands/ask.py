@@ -53,7 +53,7 @@ from stream_engine.state.store import Store
 @snapshot_option
 @click.option("--seed", default=0, show_default=True, help="Random seed.")
 @click.option("--out", metavar="FILE|kafka://HOST:PORT/TOPIC", help="Output file or topic. Default: standard output.")
-@click.option("--config", metavar="FILE", help="TOML configuration file with the [kafka] options of the client.")
+@click.option("--config", metavar="FILE", help="TOML configuration file; uses [kafka] and [signing].")
 def command(
     state: str,
     n: int,
@@ -67,12 +67,13 @@ def command(
     config: str | None,
 ) -> None:
     """Choose the questions to ask next and write them as JSON lines, sorted by priority."""
-    options = configuration.load(config, {}).kafka
-    questions = ask(state, n, strategy, kind, seed, objects, snapshot, random_share)
+    settings = configuration.load(config, {})
+    store = Store(state, signing=configuration.signing_of(settings))
+    questions = ask(store, n, strategy, kind, seed, objects, snapshot, random_share)
     if out is None:
         click.echo(b"\n".join(questions.lines))
     else:
-        click.echo(f"{questions.about}; written to {write(questions, out, options)}")
+        click.echo(f"{questions.about}; written to {write(questions, out, settings.kafka)}")
     if questions.instead:
         click.echo(questions.instead, err=True)
 
@@ -86,7 +87,7 @@ class QuestionLines(NamedTuple):
 
 
 def ask(
-    state: str,
+    store: Store,
     n: int,
     strategy: str,
     kind: str,
@@ -98,7 +99,6 @@ def ask(
     """n questions from a state. Raises `CannotAsk`, and what reading a state raises."""
     check_type(kind)
     names = _names(Path(objects)) if objects else []
-    store = Store(state)
     if names and not store.sequences() and which == "latest":
         knowledge, source = no_knowledge(), "no snapshot yet"
     else:

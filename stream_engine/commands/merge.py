@@ -35,11 +35,14 @@ def command(states: tuple[str, ...], out: str, into: int | None) -> None:
         _redistribute(states, into, Path(out).absolute())
         return
     merged, new = merge(states, out)
+    excluded = _excluded_in(states)
     click.echo(
         f"snapshot {merged.sequence} of {out}: {merged.counters['comparisons']:,} comparisons over "
         f"{len(merged.objects):,} objects from {len(set(states))} states" + ("" if new else "; it existed already")
     )
-    _say_excluded(Store(out).excluded())
+    _say_excluded(excluded)
+    if only_here := sorted(set(Store(out).excluded()) - set(excluded)):
+        click.echo(f"Excluded in {out} only: {', '.join(only_here)}")
 
 
 def merge(states: Iterable[str], out: str) -> tuple[Snapshot, bool]:
@@ -62,7 +65,7 @@ def merge(states: Iterable[str], out: str) -> tuple[Snapshot, bool]:
     lock = Lock(out)
     try:
         published = _published(Store(out), engine)
-        Store(out).exclude(_excluded_in(states))
+        Store(out).exclude_as_merged(_excluded_in(states))
         return published
     finally:
         lock.release()

@@ -19,6 +19,7 @@ from stream_engine.commands.input_options import apply_exclusion, exclusion_opti
 from stream_engine.data.spreadsheet_cells import csv_text
 from stream_engine.evaluation.questions import BadQuestion, QuestionTable
 from stream_engine.input.question_files import read
+from stream_engine.input.settings.loading import signing_of
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
 
@@ -65,7 +66,7 @@ def _of_one_kind(values: list[Any]) -> list[Any]:
 )
 @click.option("--out", metavar="FILE", help="Output file: .csv, .jsonl or .parquet. Default: standard output.")
 @reading_options
-@click.option("--config", metavar="FILE", help="TOML configuration file of a run, whose [input] describes SOURCE.")
+@click.option("--config", metavar="FILE", help="TOML configuration file of a run; uses [input] and [signing].")
 @exclusion_options
 @snapshot_option
 @raw_option
@@ -90,13 +91,15 @@ def command(
     probability that this participant gives it, by their own weights on the embedding's axes if participants differ.
     """
     suffix = _suffix(source[0], options["input__format"], out)
-    questions = read(settings_of({**options, "source": source}))
+    settings = settings_of({**options, "source": source})
+    questions = read(settings)
+    store = Store(state, signing=signing_of(settings))
     if exclude or include:
         from stream_engine.commands.refit import fit_again
 
-        apply_exclusion(Store(state), exclude, include)
-        fit_again(Store(state), snapshot)
-    answered = answers(Store(state).published(snapshot), questions, model, participant)
+        apply_exclusion(store, exclude, include)
+        fit_again(store, snapshot)
+    answered = answers(store.published(snapshot), questions, model, participant)
     content = as_file(answered.rows, suffix, raw)
     if out is None:
         click.echo(content.decode(), nl=False)

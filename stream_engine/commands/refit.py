@@ -51,7 +51,9 @@ RESERVED = 1 << 30  # bytes
     ),
 )
 @click.option(
-    "--config", metavar="FILE", help="TOML configuration file; uses [kernels] and [refits]. --set takes precedence."
+    "--config",
+    metavar="FILE",
+    help="TOML configuration file; uses [kernels], [refits] and [signing]. --set takes precedence.",
 )
 @exclusion_options
 @click.option("--params", default="{}", hidden=True)
@@ -81,8 +83,9 @@ def command(
     parameters = assigned(assignments, params_of(settings, kind, configured | form))
     if objects is not None:
         parameters["objects"] = names_in(objects)
-    apply_exclusion(Store(state), exclude, include)
-    artifact = refit(state, kind, snapshot, parameters, settings.refits.seed, shown)
+    store = Store(state, signing=configuration.signing_of(settings))
+    apply_exclusion(store, exclude, include)
+    artifact = refit(store, kind, snapshot, parameters, settings.refits.seed, shown)
     if shown != "json":
         click.echo(as_text(artifact))
 
@@ -125,12 +128,11 @@ def names_in(path: str) -> list[str]:
     return names
 
 
-def refit(state: str, kind: str, which: str, params: dict[str, Any], seed: int, shown: str = "none") -> Artifact:
+def refit(store: Store, kind: str, which: str, params: dict[str, Any], seed: int, shown: str = "none") -> Artifact:
     """Make an artifact and publish it; `shown`: "bar", "json" (lines on standard output) or "none"."""
     checked = refit_params(kind, params)
     if shown == "json":
         threading.Thread(target=_end_with_the_reader, daemon=True).start()
-    store = Store(state)
     excluded = store.excluded()
     snapshot = exclusion.without(store.named(which), excluded)
     previous = store.latest_artifact(kind, snapshot.sequence, len(snapshot.objects))
@@ -162,7 +164,7 @@ def _needed(
     before = NEEDED_ARTIFACT[kind]
     artifact = store.latest_artifact(before, snapshot.sequence, len(snapshot.objects))
     if artifact is None or artifact.snapshot != snapshot.digest or exclusion.excluded_of(artifact) != excluded:
-        artifact = refit(str(store.directory), before, which, {}, seed, shown)
+        artifact = refit(store, before, which, {}, seed, shown)
     return {"needed": artifact}
 
 
@@ -173,7 +175,7 @@ def fit_again(store: Store, which: str = "latest") -> None:
         artifact = published.artifacts.get(kind)
         if artifact is not None and exclusion.excluded_of(artifact) != published.excluded:
             params = {name: value for name, value in artifact.params.items() if name not in former(kind)}
-            refit(str(store.directory), kind, which, params, artifact.seed, "bar")
+            refit(store, kind, which, params, artifact.seed, "bar")
 
 
 def note_counts(store: Store, snapshot: Snapshot, seed: int) -> None:

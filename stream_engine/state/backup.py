@@ -12,9 +12,9 @@ import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from connectors.disk import Disk, make_folders, write_whole
+from connectors.disk import Disk, write_whole
 from connectors.files.dead_letters import parts_before
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import NoSuchSnapshot, Store, read_note
@@ -32,7 +32,8 @@ class BadBackup(RuntimeError):
 
 
 class Backup(NamedTuple):
-    """Where a backup is, the number of its newest snapshot, how many files it has, and whether it was there already."""
+    """Where a backup is, the number of its newest snapshot, how many files it has, and whether it had all of them
+    before."""
 
     folder: Path
     snapshot: int
@@ -48,47 +49,70 @@ def backup(store: Store, target: Path, dead_letters: str | None = None) -> Backu
     state = os.path.abspath(store.directory)
     if os.path.commonpath([os.path.abspath(target), state]) == state:
         raise BadBackup(f"{target}: lies inside the state {store.directory}; name another --to")
+    disk = store.disk
     for attempt in range(ATTEMPTS):
         try:
             newest = store.newest()
             folder = target / store.snapshot_path(newest.sequence).stem
-            if manifest := Store(folder, store.disk).noted(MANIFEST):
+            if manifest := Store(folder, disk).noted(MANIFEST):
                 if manifest.get("digest") != newest.digest:
                     raise BadBackup(f"{folder}: holds a snapshot of another state; name another --to")
-                return Backup(folder, newest.sequence, len(manifest["files"]), True)
-            files = _copy(store, folder, newest, dead_letters)
+                files = {
+                    each.name: _digest(disk, each.path, each.size) for each in _sources(store, newest, dead_letters)
+                }
+                if files == manifest["files"]:
+                    return Backup(folder, newest.sequence, len(files), True)
+                disk.remove(folder / f"{MANIFEST}.json")  # until all that has come since is there
+                disk.fsync_dir(folder)
+            files = {each.name: _copy(disk, each, folder / each.name) for each in _sources(store, newest, dead_letters)}
             break
         except (FileNotFoundError, NoSuchSnapshot):  # pruned by a run meanwhile
             if attempt + 1 == ATTEMPTS:
                 raise
     time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     note = {"snapshot": newest.sequence, "digest": newest.digest, "time": time, "files": files}
-    Store(folder, store.disk).note(MANIFEST, note, durable=True)
+    Store(folder, disk).note(MANIFEST, note, durable=True)
     return Backup(folder, newest.sequence, len(files), False)
 
 
-def _copy(store: Store, folder: Path, snapshot: Snapshot, dead_letters: str | None) -> dict[str, str]:
-    """Copy all files; the SHA-256 of each by its path."""
-    directory, disk, digests = store.directory, store.disk, {}
+class _SourceFile(NamedTuple):
+    """A file of a state: its name in the backup, how many of its bytes belong there, and whether it never changes."""
+
+    name: str
+    path: Path
+    size: int
+    is_fixed: bool = False
+
+
+def _sources(store: Store, snapshot: Snapshot, dead_letters: str | None) -> Iterator[_SourceFile]:
+    """All files of a backup of that snapshot."""
+    directory, disk = store.directory, store.disk
     artifacts = [artifact for kind in store.kinds() if (artifact := store.latest_artifact(kind, snapshot.sequence))]
     published = [store.artifact_path(artifact.kind, artifact.sequence) for artifact in artifacts]
     for path in [store.snapshot_path(snapshot.sequence), *published]:
-        name = os.path.relpath(path, directory)
-        make_folders(disk, (folder / name).parent)
-        if not disk.is_file(folder / name) and not disk.link(path, folder / name):
-            write_whole(disk, folder / name, _pieces(disk, path, disk.size(path)))
-        disk.fsync_dir((folder / name).parent)
-        digests[name] = _digest(_pieces(disk, folder / name, disk.size(folder / name)))
+        yield _SourceFile(os.path.relpath(path, directory), path, disk.size(path), True)
     letters = Path(dead_letters) if dead_letters else directory / "dead_letters"
-    parts = parts_before(letters, snapshot.counters.get("sinks", {}).get("file", 0), disk)
-    growing = [(f"dead_letters/{part.name}", letters / part.name, part.size) for part in parts]
+    for part in parts_before(letters, snapshot.counters.get("sinks", {}).get("file", 0), disk):
+        yield _SourceFile(f"dead_letters/{part.name}", letters / part.name, part.size)
     seconds = [f"artifacts/{artifact.kind}/seconds.json" for artifact in artifacts]
     notes = [name for name in seconds if disk.is_file(directory / name)]
-    growing += [(name, directory / name, disk.size(directory / name)) for name in (*notes, *_others(store, ""))]
-    for name, path, size in growing:
-        write_whole(disk, folder / name, _pieces(disk, path, size))
-        digests[name] = _digest(_pieces(disk, folder / name, size))
-    return digests
+    for name in (*notes, *_others(store, "")):
+        yield _SourceFile(name, directory / name, disk.size(directory / name))
+
+
+def _copy(disk: Disk, source: _SourceFile, target: Path) -> str:
+    """Copy or link a file, unless it is there already; its SHA-256."""
+
+    def fill(temporary: Any) -> None:
+        if not (source.is_fixed and disk.link(source.path, temporary)):
+            disk.write_new(temporary, _pieces(disk, source.path, source.size))
+
+    wanted = _digest(disk, source.path, source.size) if disk.is_file(target) else None
+    if wanted is not None and wanted == _digest(disk, target, disk.size(target)):
+        disk.fsync_dir(target.parent)
+        return wanted
+    write_whole(disk, target, fill)
+    return _digest(disk, target, disk.size(target))
 
 
 def _others(store: Store, inside: str) -> Iterator[str]:
@@ -113,9 +137,9 @@ def _pieces(disk: Disk, path: Path, size: int) -> Iterator[bytes]:
         yield disk.read(path, at, min(_PIECE, size - at))
 
 
-def _digest(pieces: Iterator[bytes]) -> str:
+def _digest(disk: Disk, path: Path, size: int) -> str:
     digest = hashlib.sha256()
-    for piece in pieces:
+    for piece in _pieces(disk, path, size):
         digest.update(piece)
     return digest.hexdigest()
 
@@ -133,6 +157,6 @@ def restored(directory: Path, newest: int | None) -> tuple[int, list[str]] | Non
         path = directory / name
         if not path.is_file():
             differing.append(f"{name}: missing, the backup has it")
-        elif _digest(_pieces(disk, path, disk.size(path))) != digest:
+        elif _digest(disk, path, disk.size(path)) != digest:
             differing.append(f"{name}: differs from the backup")
     return len(manifest["files"]), differing

@@ -200,9 +200,23 @@ class Store:
 
     def exclude(self, names: Collection[str], include: Collection[str] = ()) -> None:
         """Leave out more participants, or take some in again. Raises OSError."""
-        after = sorted((set(self.excluded()) | set(names)) - set(include))
-        if tuple(after) != self.excluded():
-            self.note(exclusion.NOTE, {"participants": after})
+        after = (set(self.excluded()) | set(names)) - set(include)
+        self._note_excluded(after, self._excluded_by_merge() & after - set(names))
+
+    def exclude_as_merged(self, names: Collection[str]) -> None:
+        """Leave out the participants whom the merged states exclude, in place of those whom they excluded at the last
+        merge. Raises OSError."""
+        own = set(self.excluded()) - self._excluded_by_merge()
+        self._note_excluded(own | set(names), set(names) - own)
+
+    def _excluded_by_merge(self) -> set[str]:
+        names = self.noted(exclusion.NOTE).get("by_merge")
+        return set(map(str, names)) if isinstance(names, list) else set()
+
+    def _note_excluded(self, names: set[str], by_merge: set[str]) -> None:
+        if (names, by_merge) != (set(self.excluded()), self._excluded_by_merge()):
+            merged = {"by_merge": sorted(by_merge)} if by_merge else {}
+            self.note(exclusion.NOTE, {"participants": sorted(names), **merged})
 
     def published(self, which: str = "latest") -> Published:
         """The snapshot that `which` names, with its artifacts. Raises what `named` raises."""

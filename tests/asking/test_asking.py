@@ -244,13 +244,13 @@ def test_the_newest_embedding_is_the_one_that_asks(tmp_path, capfd):
     snapshot, _ = store.publish(engine.snapshot())
     learned = refit(snapshot, Params(dimensions=2, kernel="ste", ridge=0.3), seed=0)
     store.publish_artifact(learned._replace(report=learned.report | {"accuracy": 0.9}))
-    made = ask.ask(str(tmp_path), 20, "information-gain", "pick", 0, None, "latest")
+    made = ask.ask(store, 20, "information-gain", "pick", 0, None, "latest")
     assert made.instead == "" and states(made.about, "20 … information-gain … 9 … 1 … 200")
     samplers = [json.loads(line)["sampler"] for line in made.lines]
     assert sorted(samplers) == ["information-gain"] * 17 + ["random"] * 3
     moved = artifact(3 * points)._replace(digest=learned.digest)
     store.publish_artifact(learned._replace(arrays=learned.arrays | {"X": 3 * points[:, :2]}, report=moved.report))
-    assert ask.ask(str(tmp_path), 20, "information-gain", "pick", 0, None, "latest").lines != made.lines
+    assert ask.ask(store, 20, "information-gain", "pick", 0, None, "latest").lines != made.lines
 
 
 def test_that_all_is_random_while_there_is_no_embedding_is_said_in_one_line(state, capfd):

@@ -62,6 +62,21 @@ def test_a_restored_state_that_has_gone_on_is_backed_up_without_the_manifest_of_
     assert "ok     backup: all " in engine("verify", "--state", tmp_path / "copies" / "000000000003").stdout
 
 
+def test_a_second_backup_of_a_snapshot_brings_what_has_come_since(whole, tmp_path):
+    state = shutil.copytree(whole[1], tmp_path / "one")
+    saved = ["backup", "--state", state, "--to", tmp_path / "copies"]
+    engine(*saved)
+    engine("refit", "spectral", "--state", state, "--seed", 5)  # in the place of one that is there
+    engine("refit", "clusters", "--state", state)
+    Store(state).exclude(["ann"])
+    engine(*saved)
+    (copy,) = (tmp_path / "copies").iterdir()
+    assert "ok     backup: all " in engine("verify", "--state", copy).stdout
+    found = Store(copy)
+    assert found.excluded() == ("ann",) and found.artifact("spectral", 2).seed == 5 and "clusters" in found.kinds()
+    assert state_of(copy) == state_of(state)
+
+
 @pytest.mark.parametrize("page", ["tour.md", "runbook.md", "how-to/recover.md"])
 def test_the_pages_restore_one_backup_where_there_are_several(page, tmp_path):
     commands = re.findall(r"^\$ cp -r (\S+) (\w+)", (ROOT / "stream_engine" / "docs" / page).read_text(), re.M)

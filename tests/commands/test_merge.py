@@ -96,6 +96,26 @@ def test_who_is_excluded_in_a_state_is_excluded_in_the_sum(tmp_path):
     assert Store(tmp_path / "everybody").excluded() == () and "Excluded" not in said
 
 
+def test_who_is_included_again_in_the_states_is_included_in_the_next_sum(tmp_path):
+    """Who is excluded in the sum itself stays so."""
+    who = ("ann", "bob", "eve", "zoe")
+    jsonl(tmp_path / "a.jsonl", [{**dict(zip(("anchor", "near", "far"), "xyz")), "worker": name} for name in who])
+    engine("run", tmp_path / "a.jsonl", "--state", tmp_path / "a", "--no-refits", "--exclude", "participant=ann")
+    merge = ["merge", tmp_path / "a", "--out", tmp_path / "sum"]
+    engine(*merge)
+    Store(tmp_path / "sum").exclude(["bob"])
+    for included, excluded, expected in (
+        ("ann", "eve", ("bob", "eve")),
+        ("eve", "bob", ("bob",)),
+        ("bob", "", ("bob",)),
+    ):
+        Store(tmp_path / "a").exclude([excluded] if excluded else [], [included])
+        said = engine(*merge).stdout
+        assert Store(tmp_path / "sum").excluded() == expected and included not in said.partition("as in the states")[2]
+    Store(tmp_path / "sum").exclude([], ["bob"])
+    assert "Excluded" not in engine(*merge).stdout and Store(tmp_path / "sum").excluded() == ()
+
+
 def test_overlapping_partitions_are_refused(shards, tmp_path):
     said = one_line(engine("merge", shards / "one", shards / "s0", "--out", tmp_path / "x", status=1).stderr)
     assert "twice" in said and "part-0.jsonl" in said

@@ -57,8 +57,9 @@ def test_fits_of_other_participants_are_repeated_as_they_were_made(monkeypatch):
         "hierarchy": Artifact("hierarchy", "", 3, {}, 5, {}, same),
     }
     held = SimpleNamespace(artifacts=made, excluded=("w1",))
-    refit.fit_again(SimpleNamespace(published=lambda which: held, directory="DIR"), "latest")
-    assert asked == [("DIR", "spectral", "latest", {"k": 2}, 7, "bar")]
+    store = SimpleNamespace(published=lambda which: held)
+    refit.fit_again(store, "latest")
+    assert asked == [(store, "spectral", "latest", {"k": 2}, 7, "bar")]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ def test_groups_are_of_a_map_of_the_same_participants_and_answers(digest, who, a
     asked = []
     monkeypatch.setattr(refit, "refit", lambda *given: asked.append(given))
     made = Artifact("embedding", "this", 3, {}, 0, {}, {"excluded": {"participants": ["w1"]}})
-    store = SimpleNamespace(latest_artifact=lambda *_: made, directory="DIR")
+    store = SimpleNamespace(latest_artifact=lambda *_: made)
     snapshot = SimpleNamespace(digest=digest, sequence=3, objects=["a", "b"])
     refit._needed(store, "clusters", "latest", snapshot, (who,) if who else (), 7, "bar")
-    assert asked == [("DIR", "embedding", "latest", {}, 7, "bar")] * again
+    assert asked == [(store, "embedding", "latest", {}, 7, "bar")] * again

@@ -49,6 +49,18 @@ def test_every_crash_of_a_backup(twice):
     assert images > 30 and 0 < whole < images
 
 
+def test_every_crash_of_a_second_backup_of_a_snapshot(twice):
+    """Its manifest, where there is one, is that of the files that are there."""
+    disk = twice[0].copy()
+    folder = str(save(disk).folder)
+    Store("/state", disk).exclude(["ann"])
+    Store("/state", disk).note("progressive", {"snapshot": 0})  # in the place of one that is there
+    for n, _, image in crash_images(lambda disk, _: save(disk), disk.copy):
+        checked(image, folder)
+        save(image)
+        assert checked(image, folder) and Store(folder, image).excluded() == ("ann",), f"operation {n}"
+
+
 def test_what_was_copied_back_goes_on_as_if_nothing_had_happened(twice):
     """While the first one goes on too: its copy is of that moment."""
     disk = twice[0].copy()

@@ -35,7 +35,7 @@ def test_a_refit_maps_the_snapshots_arrays_and_runs_on_one_blas_thread(tmp_path,
 
     monkeypatch.setattr(refit, "refit_module", lambda kind: SimpleNamespace(refit=watched))
     with threadpool_limits(2, user_api="blas"):
-        made = refit.refit(str(tmp_path), "spectral", "latest", {"k": 2}, 0)
+        made = refit.refit(Store(tmp_path), "spectral", "latest", {"k": 2}, 0)
     assert made.report["clustered"] == 5
     assert seen == {"memory": {mmap.mmap}, "threads": {1}}
 
@@ -61,7 +61,7 @@ def refit(*given):
     raise SystemExit(7)
 
 command.refit_module = lambda kind: SimpleNamespace(refit=refit)
-command.refit({str(tmp_path)!r}, "spectral", "latest", {{}}, 0, "json")
+command.refit(command.Store({str(tmp_path)!r}), "spectral", "latest", {{}}, 0, "json")
 """,
         ]
 

@@ -66,6 +66,20 @@ def test_the_key_of_the_settings_is_that_of_who_is_excluded_and_of_verify(events
     engine("verify", "--state", events.parent / "state", "--config", config)
 
 
+def test_the_key_of_the_settings_is_that_of_refit_predict_and_ask(events, monkeypatch):
+    monkeypatch.setenv("MY_KEY", ONE)
+    events.write_bytes(b'{"anchor":"a","near":"b","far":"c","worker":"x"}\n' + EVENTS)
+    reads = ["--state", events.parent / "state", "--config", settings(events.parent)]
+    run(events, "--config", reads[-1], "--no-refits")
+    engine("refit", "embedding", *reads)
+    (artifact,) = events.parent.rglob("*.artifact")
+    assert artifact.read_bytes()[8] == 2  # signed
+    engine("ask", "--n", 1, "--out", events.parent / "questions.jsonl", *reads)
+    assert len((events.parent / "questions.jsonl").read_text().splitlines()) == 1
+    answered = engine("predict", events, "--exclude", "participant=x", *reads).stdout.splitlines()
+    assert len(answered) == 3 and all(json.loads(line)["p"] is not None for line in answered)
+
+
 def test_what_forget_replaces_in_a_signed_state_is_gone(events, monkeypatch):
     monkeypatch.setenv(KEY, ONE)
     run(events)
