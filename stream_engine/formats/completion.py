@@ -13,7 +13,7 @@ from stream_engine.formats.reading import Decision, Obstacle, Proposal, Ranked, 
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.record_filters import filters_as_text, matching
 from stream_engine.formats.response_times import response_times
-from stream_engine.formats.trial_filters import Filters, catch_trials, distinguishing_filters, practice
+from stream_engine.formats.trial_filters import Filters, catch_trials, distinguishing_filters, invalid_trials, practice
 from stream_engine.formats.vocabulary import PARTICIPANTS, words_of
 
 MAX_OTHERS = 0.6  # share of the answers that may be no answers, and are named
@@ -78,9 +78,13 @@ class _Draft:
         return filled
 
     def exclude_practice_and_catch_trials(self, questions: Records) -> None:
-        """Filter out practice; let trials whose answer is known judge the participant."""
+        """Filter out practice and invalid trials; let trials whose answer is known judge the participant."""
         trials = self.varying(questions)
-        for filters in (practice(trials, self.objects), catch_trials(trials, self.fields, self.is_own)):
+        for filters in (
+            practice(trials, self.objects),
+            catch_trials(trials, self.fields, self.is_own),
+            invalid_trials(questions),  # of which a participant may have nothing else
+        ):
             if filters is not None:
                 self.filters |= filters.where
                 self.columns |= filters.columns
