@@ -171,7 +171,8 @@ class TextReader:
 
     def notices(self) -> list[str]:
         """Messages since the last call."""
-        return []
+        notice, self._blocks.stream.notice = self._blocks.stream.notice, ""
+        return [f"{self._path}: {notice}"] if notice else []
 
     def close(self) -> None:
         self._blocks.close()
@@ -253,7 +254,8 @@ class TableReader:
 
     def notices(self) -> list[str]:
         """Messages since the last call."""
-        return [f"{self._path}: {notice}" for notice in self._table.notices]
+        notices, self._table.notices[:] = self._table.notices[:], []
+        return [f"{self._path}: {notice}" for notice in notices]
 
     def close(self) -> None:
         self._table.batches.close()

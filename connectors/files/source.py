@@ -128,8 +128,8 @@ class Files(Source):
         if self._reader is None:
             self._reader = open_reader(*self._waiting[0], self._sizes)
         record = self._reader.read()
+        self._notices += self._reader.notices()
         if self._reader.done:
-            self._notices += self._reader.notices()
             self._reader.close()
             self._reader = None
             self._done.append(partition_of(self._waiting.pop(0)[0]))

@@ -27,6 +27,7 @@ class ByteStream:
 
     damage = ""
     trusted = 0
+    notice = ""  # what a person should know about the file
 
     def read(self) -> bytes:
         """The next bytes, empty when there are none now."""

@@ -22,6 +22,9 @@ class Sheet(ByteStream):
         self._file = open(path, "rb")  # noqa: SIM115 -- closed with the stream
         try:
             self._book = _workbook(self._file, path)
+            if others := [repr(sheet.title) for sheet in self._book.worksheets[1:] if _has_cells(sheet)]:
+                first = self._book.worksheets[0].title
+                self.notice = f"only the first sheet, {first!r}, is read; not read: {', '.join(others)}"
             self._lines = _lines(self._book.worksheets[0].iter_rows(values_only=True), skip_rows)
         except BaseException:
             self._file.close()
@@ -66,6 +69,10 @@ def _workbook(file: Any, path: str) -> Any:
     if not book.worksheets:
         raise OSError("a workbook without a sheet of cells")
     return book
+
+
+def _has_cells(sheet: Any) -> bool:
+    return any(value is not None for row in sheet.iter_rows(values_only=True) for value in row)
 
 
 def _lines(rows: Iterator[tuple[Any, ...]], skip_rows: int) -> Iterator[bytes]:

@@ -181,11 +181,11 @@ class CountedAnswers(NamedTuple):
     rejected: list[RejectedRow]
     read_as: str  # the inferred options
     repeated: str  # about responses that were sent twice
-    excluded: list[str]  # about rows that the inferred reading excludes
+    notices: list[str]  # about the files, and about rows that the inferred reading excludes
 
     def warnings(self) -> Iterator[str]:
         """Warnings about the data or their reading."""
-        yield from self.excluded
+        yield from self.notices
         if self.repeated:
             yield self.repeated
         if not self.engine.counters["events"]:
@@ -242,11 +242,14 @@ def _read_files(paths: list[str], options: EventOptions, layout: Mapping[str, An
     ingest = RecordDecoder(options, settings.input.format)
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
     rejected: list[RejectedRow] = []
+    notices: list[str] = []
     for uri in settings.source:
         opened = source(settings, uri, {})
         try:
             while not opened.finished():
-                for block in ingest.blocks(opened.poll(1.0)):
+                records = opened.poll(1.0)
+                notices += opened.notices()
+                for block in ingest.blocks(records):
                     engine.learn(block.decoded, block.positions(), sum(block.counts().values()))
                     for letter in block.dead_letters[: MAX_LISTED_REJECTIONS - len(rejected)]:
                         place_in_file = place(letter.partition, letter.offset, lines)
@@ -254,8 +257,8 @@ def _read_files(paths: list[str], options: EventOptions, layout: Mapping[str, An
         finally:
             opened.close()
     lines.close()
-    excluded = excluded_in_words(inferred.evidence)
-    return CountedAnswers(engine, rejected, read_as, ingest.repeats.in_words(DROP_ARGUMENT), excluded)
+    notices += excluded_in_words(inferred.evidence)
+    return CountedAnswers(engine, rejected, read_as, ingest.repeats.in_words(DROP_ARGUMENT), notices)
 
 
 def _learn_labels(engine: StudyEngine, labels: Any) -> None:

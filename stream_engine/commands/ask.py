@@ -12,6 +12,8 @@ import click
 import msgspec
 
 from connectors.disk import Disk, write_whole
+from connectors.files.readers import KINDS
+from connectors.files.streams import CODECS
 from connectors.kafka.produce import Message, send
 from stream_engine import asking
 from stream_engine.asking.as_events import TYPES, check_type, choose_for_type, events, note_on_random
@@ -68,6 +70,7 @@ def command(
 ) -> None:
     """Choose the questions to ask next and write them as JSON lines, sorted by priority."""
     settings = configuration.load(config, {})
+    _check_suffix(out or "")
     store = Store(state, signing=configuration.signing_of(settings))
     questions = ask(store, n, strategy, kind, seed, objects, snapshot, random_share)
     if out is None:
@@ -76,6 +79,14 @@ def command(
         click.echo(f"{questions.about}; written to {write(questions, out, settings.kafka)}")
     if questions.instead:
         click.echo(questions.instead, err=True)
+
+
+def _check_suffix(out: str) -> None:
+    """Raises `CannotAsk` for a file whose name promises something other than text of JSON lines."""
+    suffix = Path(out).suffix.lower()
+    is_other = suffix in CODECS or KINDS.get(suffix, "json") != "json"
+    if is_other and suffix != ".txt" and not out.startswith("kafka://"):
+        raise CannotAsk(f"--out {out}: questions are written as JSON lines; name a file with the suffix .jsonl")
 
 
 class QuestionLines(NamedTuple):

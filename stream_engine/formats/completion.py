@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from stream_engine.formats.answers import MIN_FIT, Answer, is_textual
 from stream_engine.formats.asked_direction import Contradiction, contradicted
 from stream_engine.formats.cells import LIST_SEPARATOR
-from stream_engine.formats.event_fields import filter_of
+from stream_engine.formats.event_fields import NO_COLUMN, filter_of
 from stream_engine.formats.explanation import Rival, is_constant, unexplained
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.reading import Decision, Obstacle, Proposal, Ranked, Reading
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.record_filters import filters_as_text, matching
-from stream_engine.formats.response_times import response_times
-from stream_engine.formats.trial_filters import Filters, catch_trials, distinguishing_filters, practice
+from stream_engine.formats.response_times import response_times, seconds_of_no_date
+from stream_engine.formats.trial_filters import Filters, catch_trials, distinguishing_filters, invalid_trials, practice
 from stream_engine.formats.vocabulary import PARTICIPANTS, words_of
 
 MAX_OTHERS = 0.6  # share of the answers that may be no answers, and are named
@@ -78,9 +78,13 @@ class _Draft:
         return filled
 
     def exclude_practice_and_catch_trials(self, questions: Records) -> None:
-        """Filter out practice; let trials whose answer is known judge the participant."""
+        """Filter out practice and invalid trials; let trials whose answer is known judge the participant."""
         trials = self.varying(questions)
-        for filters in (practice(trials, self.objects), catch_trials(trials, self.fields, self.is_own)):
+        for filters in (
+            practice(trials, self.objects),
+            catch_trials(trials, self.fields, self.is_own),
+            invalid_trials(questions),  # of which a participant may have nothing else
+        ):
             if filters is not None:
                 self.filters |= filters.where
                 self.columns |= filters.columns
@@ -110,6 +114,10 @@ class _Draft:
             field, column, why = times
             self.columns[field] = (column.name,)
             self.decisions.append(Decision("response times", f"{column.name}, in {field}", why))
+        if "time" not in self.inputs and (largest := seconds_of_no_date(questions)) is not None:
+            self.columns["time"] = (NO_COLUMN,)
+            why = f"up to {largest:g}, it is no date; as response times: time=-,seconds=time (or milliseconds)"
+            self.decisions.append(Decision("time", "not used", why))
 
     def identical_objects(self) -> str:
         """What to say where an object is compared with itself in many rows, and nothing calls them catch trials."""

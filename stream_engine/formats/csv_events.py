@@ -29,7 +29,7 @@ from stream_engine.data.csv_grammar import (
 from stream_engine.formats.arrow_columns import arrow_table, stripped, with_paths
 from stream_engine.formats.cells import paths_of
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
-from stream_engine.formats.event_fields import COMPARED, PACE, TRIPLET, VOTES, EventFields, fields_of
+from stream_engine.formats.event_fields import COMPARED, NO_COLUMN, PACE, TRIPLET, VOTES, EventFields, fields_of
 from stream_engine.formats.field_values import DECIMAL_COMMA
 from stream_engine.formats.json_places import is_utf8
 from stream_engine.formats.options import NOT_UTF8, EventOptions, UnreadableHeader
@@ -142,7 +142,7 @@ def needed_columns(event_fields: EventFields, options: EventOptions, names: list
         kinds = () if event_fields.type_input in names else (TRIPLET,)
     needed = [name for kind in kinds for field in event_fields.by_kind[kind] for name in field.inputs]
     renamed = options.columns.keys() - PACE.keys()
-    mapped = [source for name, source in event_fields.optional.items() if name in renamed]
+    mapped = [source for name, source in event_fields.optional.items() if name in renamed and source != NO_COLUMN]
     mapped += [source for name, source in zip(VOTES, event_fields.votes, strict=True) if name in options.columns]
     return [*needed, *mapped, *_asked_inputs(event_fields)]
 

@@ -29,6 +29,7 @@ MORE = (
 SIDES = ("near", "far")  # what the answer of a triplet or quadruplet chooses from
 PACE = {"seconds": 1.0, "milliseconds": 1e-3}  # response times, in seconds
 OPTIONAL = ("id", "worker", "sampler", "weight", "time", *PACE)  # fields that any event may have
+NO_COLUMN = "-"  # as the column of an optional field: it is not read, not even from a column with its own name
 COMPARED = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 
 

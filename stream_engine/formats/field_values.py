@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _WHOLE_FLOAT = re.compile(WHOLE_FLOAT)
 _LEAP_SECOND = re.compile(r"(.{17})60(.*)", re.DOTALL)
 _FINER = {"milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}  # how many are a second
-_SINCE_1973 = 1e8  # seconds; less of a finer unit is a time of its own
+SINCE_1973 = 1e8  # seconds; less of a finer unit is a time of its own
 _TYPES = {
     bool: "a boolean",
     int: "an integer",
@@ -187,7 +187,7 @@ def time_of(value: Any, text: bool, latest: float = TIMES[1]) -> float:
 
 def _why_late(number: float, latest: float) -> str:
     """What a time is that lies in the future."""
-    finer = [unit for unit, per_second in _FINER.items() if _SINCE_1973 <= number / per_second <= latest]
+    finer = [unit for unit, per_second in _FINER.items() if SINCE_1973 <= number / per_second <= latest]
     return (
         f", which looks like {finer[0]}: convert it to seconds"
         if finer

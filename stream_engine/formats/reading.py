@@ -17,7 +17,7 @@ class Decision(NamedTuple):
 
 def excluding(evidence: Sequence[Decision]) -> list[Decision]:
     """The decisions that leave out rows of the table, or judge participants by them."""
-    decisions = ("questions", "practice", "catch trials", "no answers", "empty cells")
+    decisions = ("questions", "practice", "catch trials", "invalid trials", "no answers", "empty cells")
     return [decision for decision in evidence if decision.topic in decisions]
 
 

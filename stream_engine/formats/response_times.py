@@ -4,7 +4,7 @@ import re
 from statistics import median
 
 from stream_engine.formats.event_fields import PACE
-from stream_engine.formats.field_values import DECIMAL_COMMA, number_of
+from stream_engine.formats.field_values import DECIMAL_COMMA, SINCE_1973, number_of
 from stream_engine.formats.record_columns import Column, Records
 
 NAMES = ("responsetime", "reactiontime", "reaktionszeit")
@@ -14,6 +14,29 @@ UNITS = {
 }
 MAX_SECONDS = 60.0  # median of seconds; a larger one is of milliseconds
 MIN_NUMERIC = 0.9  # share of the values
+
+
+def seconds_of_no_date(records: Records) -> float | None:
+    """The largest number of a column `time` that, as epoch seconds, would be a date before 1973: a response time, or
+    the time since a beginning. None where there is no such column.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> seconds_of_no_date(records_of({"time": ["1.5", "732"]})), seconds_of_no_date(records_of({"time": ["1.7e9"]}))
+    (732.0, None)
+    """
+    column = records.columns.get("time")
+    values = [] if column is None else [value for value in _numbers(column, records) if value is not None]
+    if column is None or not values or len(values) < MIN_NUMERIC * sum(text is not None for text in column.texts):
+        return None
+    return max(values) if max(values) < SINCE_1973 else None
+
+
+def _numbers(column: Column, records: Records) -> list[float | None]:
+    """The numbers of the cells that are not empty, None for other text."""
+    texts = [text for text in column.texts if text is not None]
+    if records.decimal_commas:
+        texts = [re.sub(DECIMAL_COMMA, r"\1.\2", text) for text in texts]
+    return [number_of(text, text=True) for text in texts]
 
 
 def response_times(records: Records) -> tuple[str, Column, str] | None:
@@ -33,10 +56,7 @@ def response_times(records: Records) -> tuple[str, Column, str] | None:
         is_called_so = "rt" in column.words or called == "latency" or any(part in called for part in NAMES)
         if not is_called_so or set(name) & set(",|="):
             continue
-        texts = [text for text in column.texts if text is not None]
-        if records.decimal_commas:
-            texts = [re.sub(DECIMAL_COMMA, r"\1.\2", text) for text in texts]
-        values = [number_of(text, text=True) for text in texts]
+        values = _numbers(column, records)
         numbers = [value for value in values if value is not None and value >= 0.0]
         if not numbers or len(numbers) < MIN_NUMERIC * len(values) or 2 * len(values) < records.size:
             continue

@@ -181,6 +181,23 @@ def _practice_loops(records: Records) -> Filters | None:
     )
 
 
+def invalid_trials(records: Records) -> Filters | None:
+    """The filter that leaves out rows that a column `valid` (or `invalid`) marks as not valid, where there are others.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> invalid_trials(records_of({"is_valid": ["1", "0", "1"]})).where
+    {'is_valid!=': '0'}
+    """
+    for name, column in records.columns.items():
+        called = set(column.words) - {"is", "trial", "row", "response", "answer"}
+        if called not in ({"valid"}, {"invalid"}) or not is_boolean(column):
+            continue
+        marks = sorted(text for text in column.distinct if flag_of(text) == (called == {"invalid"}))
+        if marks and not all(text in marks for text in column.texts):
+            return Filters("invalid trials", {f"{name}!=": LIST_SEPARATOR.join(marks)}, f"{name} says so")
+    return None
+
+
 def _disjoint(records: Records, objects: Sequence[str], column: Column, values: Sequence[str]) -> bool:
     """Whether records with these values have objects of their own."""
     inside, outside = set[str](), set[str]()

@@ -58,6 +58,7 @@ class Preview:
     repeated: int = 0
     repeated_alike: int = 0
     sent_twice: str = ""  # who sent how many responses twice
+    notices: list[str] = field(default_factory=list)  # about the files
     no_answers: str = ""  # the commonest value of an answer that names no object, and how to leave it out
     max_reject_ratio: float = 0.5  # above which a run stops
     evidence: list[list[str]] = field(default_factory=list)  # decision, what was decided, why
@@ -173,7 +174,9 @@ def _blocks(settings: Settings, ingest: RecordDecoder, result: Preview, max_even
             continue
         with closing(source(settings, uri, {})) as opened_source:
             while not opened_source.finished():
-                yield from ingest.blocks(opened_source.poll(1.0))
+                records = opened_source.poll(1.0)
+                result.notices += opened_source.notices()
+                yield from ingest.blocks(records)
                 if result.events >= max_events:
                     result.whole = opened_source.finished()
                     break

@@ -31,6 +31,7 @@ def as_text(result: Preview, source: str) -> str:
         "repeated": f"{result.repeated:,} questions, {result.repeated_alike:,} of them with the same answer"
         if result.repeated
         else "",
+        "warning": "; ".join(result.notices),
         "sent twice": result.sent_twice,
         "a run": f"would stop: {result.rejected_share:.0%} of the events are rejected" if result.is_refused else "",
         "no answers": result.no_answers,

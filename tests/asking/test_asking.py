@@ -279,6 +279,7 @@ def test_a_study_can_begin_with_names_alone(tmp_path, capfd):
         (["--strategy", "clever"], 2, "'clever'"),
         (["--type", "ranking"], 2, "'ranking'.*odd_one_out"),
         (["--objects", "missing.txt"], 1, "missing.txt"),
+        (["--out", "q.csv"], 2, "q.csv.*JSON lines.*jsonl"),
         (["--snapshot", "7"], 1, "no snapshot 7; kept are 1"),
     ],
 )

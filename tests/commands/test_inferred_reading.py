@@ -181,3 +181,17 @@ def test_preferences_are_no_comparisons_of_distances(tmp_path, text):
     assert not (tmp_path / "s" / "snapshots").exists()
     with pytest.raises(ValueError, match="choix"):
         se.read(str(path))
+
+
+def test_small_numbers_in_time_are_no_events_of_1970(tmp_path):
+    rows = [
+        {"user": f"p{k % 3}", "time": 0.5 + k / 8, "anchor": a, "near": b, "far": c}
+        for k, (a, b, c) in enumerate([*permutations("abcd", 3)])
+    ]
+    (tmp_path / "t.csv").write_text(table(rows))
+    found = json.loads(engine("preview", tmp_path / "t.csv", "--json").stdout)
+    assert "time" not in found["used_as"] and "time=-" in found["command"]
+    assert "time" in [decision for decision, *_ in found["evidence"]]
+    told = ["--columns", "worker=user,time=-,seconds=time"]
+    found = json.loads(engine("preview", tmp_path / "t.csv", "--json", *told).stdout)
+    assert found["used_as"]["time"] == "response time in seconds" and found["events"] == len(rows)

@@ -6,11 +6,15 @@ from datetime import datetime
 
 import pytest
 
+import stream_engine
 from connectors import UnusableSource, open_source
 from connectors.files.line_blocks import text_layout
 from connectors.files.readers import LineNumbers
 from stream_engine.formats.csv_events import Decoder
 from stream_engine.formats.options import EventOptions
+from stream_engine.input.settings import Settings
+from stream_engine.service.preview import preview
+from stream_engine.service.preview_text import as_text
 
 HEADER = ["anchor", "near", "far", "worker", "time"]
 ROWS = [
@@ -82,3 +86,15 @@ def test_without_openpyxl_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(UnusableSource, match="pip install openpyxl"):
         read(tmp_path / "survey.xlsx")
+
+
+def test_sheets_that_are_not_read_are_named(tmp_path):
+    path = book(tmp_path / "survey.xlsx", [HEADER[:3], ["a", "b", "c"]])
+    openpyxl = pytest.importorskip("openpyxl")
+    workbook = openpyxl.load_workbook(path)
+    workbook.create_sheet("void")
+    workbook.save(path)
+    shown = preview(Settings(source=(str(path),)), 1)
+    assert "'another'" in as_text(shown, "") and "void" not in as_text(shown, "")
+    with pytest.warns(UserWarning, match="'another'"):
+        stream_engine.read(path)

@@ -340,6 +340,7 @@ def marked(**columns):
         *(("phase", mark, "") for mark in ("practice", "triplet_practice", "Probedurchgang", "entraînement")),
         *(("phase", mark, "main") for mark in ("triplet-practice", "práctica", "oefening")),
         *(("catch", "catch", "normal"), ("catch_correct", "false", "")),
+        *(("valid", "0", "1"), ("is_valid", "false", "true"), ("invalid", "1", "0")),
     ],
 )
 def test_practice_and_catch_trials_are_left_out_as_tools_and_languages_mark_them(tmp_path, name, value, other):
