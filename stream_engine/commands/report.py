@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 import structlog
+from msgspec import structs
 
 from stream_engine.commands import snapshot_option
 from stream_engine.commands.dead_letters import as_text, letter_fields, lines_of
@@ -25,6 +26,7 @@ from stream_engine.commands.input_options import (
 )
 from stream_engine.commands.refit import fit_again, note_counts
 from stream_engine.data import logs, progress_bars
+from stream_engine.input.settings import SigningSettings
 from stream_engine.report.figure_style import ONE_COLUMN, BadStyle, FigureStyle, style_of
 from stream_engine.report.findings.facts import Commands
 from stream_engine.report.object_files import BadObjects
@@ -189,6 +191,7 @@ def _run(
 
     logs.configure(level="info" if verbose else "warning")
     settings = settings_of(options, state=str(folder), guard=False)
+    settings = structs.replace(settings, signing=SigningSettings())  # of a state that is gone when the command ends
     lines: list[str] = []
     with warm_up.beside("map"), progress_bars.Bars() as bars:
         run.run(settings, bars, say=lines.append, meanwhile=meanwhile, command=typed)

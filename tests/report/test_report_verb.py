@@ -157,7 +157,10 @@ def test_rejected_rows_are_shown_with_their_positions(tmp_path):
     rows = [{"anchor": f"o{i % 5}", "near": f"o{(i + 1) % 5}", "far": f"o{(i + 2) % 5}"} for i in range(30)]
     wrong = [{"anchor": "o1", "near": f"o{i}", "far": f"o{i}"} for i in range(12)]
     file = jsonl(tmp_path / "events.jsonl", [*rows, *wrong])
-    said = engine("report", file, "--out", tmp_path / "r.html").stderr
+    config, key = tmp_path / "engine.toml", tmp_path / "key"  # of signed states: this one is gone in the end
+    config.write_text(f'[signing]\nkey = {{ file = "{key}" }}\n')
+    key.write_text("k" * 64)
+    said = engine("report", file, "--config", config, "--out", tmp_path / "r.html").stderr
     shown = [line for line in said.splitlines() if line.startswith("rejected: ")]
     assert [re.search(r"line (\d+)", line)[1] for line in shown] == [str(line) for line in range(31, 41)]
     assert re.findall(r"([\d,]+) more rejected", said) == [str(len(wrong) - len(shown))] == ["2"]
