@@ -72,7 +72,11 @@ def _workbook(file: Any, path: str) -> Any:
 
 
 def _has_cells(sheet: Any) -> bool:
-    return any(value is not None for row in sheet.iter_rows(values_only=True) for value in row)
+    """Whether a sheet has a cell with something in it; one that is damaged counts, too: it is not read."""
+    try:
+        return any(value is not None for row in sheet.iter_rows(values_only=True) for value in row)
+    except Exception:  # whatever a damaged archive makes of it
+        return True
 
 
 def _lines(rows: Iterator[tuple[Any, ...]], skip_rows: int) -> Iterator[bytes]:
