@@ -75,7 +75,7 @@ class ParticipantModel(NamedTuple):
 
     @property
     def embedding(self) -> Embedding:
-        """The map of somebody unknown."""
+        """The map of an unknown participant."""
         return self.group_map if self.individual is None else self.individual.embedding
 
 

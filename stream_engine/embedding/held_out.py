@@ -8,7 +8,7 @@ from stream_engine.evaluation.answer_probabilities import LARGEST
 
 
 def population_lapse(lapse: np.ndarray, questions: Questions) -> float:
-    """The lapse of somebody unknown: the mean over the answers.
+    """The lapse of an unknown participant: the mean over the answers.
 
     >>> from stream_engine.embedding.questions import of_rows
     >>> asked = of_rows(np.array([[0, 1, 0, 2], [0, 1, 0, 2]]), 3, worker=np.array([0, 1]))
@@ -20,8 +20,8 @@ def population_lapse(lapse: np.ndarray, questions: Questions) -> float:
 
 
 def known_lapses(lapse: np.ndarray, questions: Questions, unknown: float | None = None) -> np.ndarray:
-    """(w,) the lapses, that of somebody unknown (`population_lapse`) for whoever answered nothing; or what is given for
-    somebody `unknown`, which then counts for nobody in particular, too.
+    """(w,) the lapses; of participants without answers, `unknown` if it is given, which then is also that of answers
+    without a participant, or else the lapse of an unknown participant (`population_lapse`).
 
     >>> from stream_engine.embedding.questions import of_rows
     >>> asked = of_rows(np.array([[0, 1, 0, 2], [0, 1, 0, 2]]), 3, worker=np.array([0, -1]))._replace(n_workers=3)

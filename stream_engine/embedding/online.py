@@ -49,7 +49,7 @@ class PublishedFit(NamedTuple):
 
     points: np.ndarray  # (k, d) of the first k objects
     asked: np.ndarray  # (k,) bool: whether anything was asked about an object
-    lapse: float  # of somebody unknown
+    lapse: float  # of an unknown participant
     worker_lapse: Mapping[int, float]  # row of `lapse_counts` -> lapse
     alpha: float
     ridge: float

@@ -40,7 +40,7 @@ class Online:
         self._fit_identity = -1, ""  # sequence and digest of the fit that was taken over
 
     def predictor(self) -> Predictor:
-        """Log odds by the points as they are when asked, and the lapse of somebody unknown."""
+        """Log odds by the points as they are when asked, and the lapse of an unknown participant."""
         return Predictor(lambda rows: self.model.margins(rows))
 
     def learn(self, batches: Sequence[Batch]) -> None:

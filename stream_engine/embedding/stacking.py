@@ -4,8 +4,8 @@
 
 Predictions of answers that neither map was fitted to (`differences`) fit a and b, one participant at a time, at each
 tau of a grid; tau = 0 is the group's map as it is. How likely each tau is a priori is fitted over the participants (EM
-on Laplace's marginal likelihoods, with a prior that is worth two participants), so that where people are alike nobody
-departs from the group, however few answers each gave. A participant's (a, b) is the mean over tau given their answers.
+on Laplace's marginal likelihoods, with a prior that is worth two participants), so that where people are alike, all
+stay at the group's map, however few answers each gave. A participant's (a, b) is the mean over tau given their answers.
 """
 
 import numpy as np

@@ -31,7 +31,7 @@ from stream_engine.evaluation.answer_probabilities import margins
 LEVEL = 0.01  # of the test
 FIRST_SHRINKAGE = SHRINKAGES[len(SHRINKAGES) // 2]
 DIMENSIONS = (2, 3, 4, 5, 8, 12, 18, 27)
-HIGH_LAPSE = 0.3  # a lapse rate that may be that of somebody who sees things differently,
+HIGH_LAPSE = 0.3  # a lapse rate that may be that of a participant who sees things differently,
 MAX_POOLED_DIMENSIONS = 3  # and more dimensions have room for what either group sees
 
 

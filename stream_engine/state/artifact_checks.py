@@ -24,7 +24,7 @@ def schema_of(kind: str) -> Schema | None:
 
 def check_artifact(artifact: Artifact, n_objects: int | None = None) -> None:
     """Raise `Corrupt` unless the arrays are what their kind says; `n_objects` of the snapshot that it is read beside,
-    which knows all objects that the artifact knows. Arrays that nobody declares are for nobody to read."""
+    which knows all objects that the artifact knows. Arrays that are not declared are not checked."""
     schema = schema_of(artifact.kind)
     if schema is None:
         return

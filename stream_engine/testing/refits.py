@@ -106,7 +106,7 @@ def published(batch: Batch, labels: dict[int, str], prefix: str = "o") -> Snapsh
         "triplets": len(batch.triplets),
         "quadruplets": len(batch.quadruplets),
     }
-    made = Snapshot(
+    snapshot = Snapshot(
         3,
         {},
         names,
@@ -115,7 +115,7 @@ def published(batch: Batch, labels: dict[int, str], prefix: str = "o") -> Snapsh
         {"accumulators": list(ACCUMULATORS)},
         frozen(arrays),
     )
-    return snapshots.encode(made)[1]
+    return snapshots.encode(snapshot)[1]
 
 
 def groups(n: int = 14, size: int = 1500, flip: float = 0.1, seed: int = 0) -> tuple[np.ndarray, dict[int, str]]:
@@ -179,9 +179,9 @@ POOR = {
 }
 
 
-def as_bytes(made: artifacts.Artifact) -> bytes:
+def as_bytes(artifact: artifacts.Artifact) -> bytes:
     """The artifact's file."""
-    return b"".join(artifacts.encode(made)[0])
+    return b"".join(artifacts.encode(artifact)[0])
 
 
 def _pure(refit: _Run) -> None:
@@ -189,28 +189,28 @@ def _pure(refit: _Run) -> None:
     snapshot = planted()
     before = snapshots.encode(snapshot)[1].digest
     state = np.random.get_state(legacy=True)
-    made = as_bytes(refit(snapshot))
+    first_bytes = as_bytes(refit(snapshot))
     assert repr(np.random.get_state(legacy=True)) == repr(state), "moves the global random state"
     assert snapshots.encode(snapshot)[1].digest == before, "writes to the snapshot"
     np.random.random()
-    assert as_bytes(_once(refit)) == made
+    assert as_bytes(_once(refit)) == first_bytes
 
 
 def _says_where_it_comes_from(refit: _Run) -> None:
     """An artifact names its snapshot, seed and parameters."""
-    snapshot, made = planted(), _once(refit)
-    assert (made.snapshot, made.sequence, made.seed) == (snapshot.digest, 3, SEED)
-    assert msgspec.convert(made.params, refit.module.Params) == refit.params
-    assert made.arrays and made.report
+    snapshot, artifact = planted(), _once(refit)
+    assert (artifact.snapshot, artifact.sequence, artifact.seed) == (snapshot.digest, 3, SEED)
+    assert msgspec.convert(artifact.params, refit.module.Params) == refit.params
+    assert artifact.arrays and artifact.report
 
 
 def _round_trip(refit: _Run) -> None:
     """An artifact is read back as it was written."""
-    made = _once(refit)
-    back = artifacts.decode(as_bytes(made))
-    assert back._replace(arrays={}, digest="") == made._replace(arrays={}, digest="", params=dict(made.params))
-    assert back.arrays.keys() == made.arrays.keys()
-    for name, array in made.arrays.items():
+    artifact = _once(refit)
+    back = artifacts.decode(as_bytes(artifact))
+    assert back._replace(arrays={}, digest="") == artifact._replace(arrays={}, digest="", params=dict(artifact.params))
+    assert back.arrays.keys() == artifact.arrays.keys()
+    for name, array in artifact.arrays.items():
         assert (back.arrays[name].dtype, back.arrays[name].shape) == (array.dtype, array.shape)
         assert back.arrays[name].tobytes() == array.tobytes()
 
@@ -227,10 +227,10 @@ def _permuted_ids(refit: _Run) -> None:
     """Another order of arrival finds the same planted partition: arrays `labels`, up to the clusters' numbers."""
     triplets, labels = groups(size=4000, flip=0.0)
     new_id = np.random.default_rng(5).permutation(14)
-    made = refit(published(as_batch(triplets, 14), labels)).arrays
-    if "labels" not in made:
+    arrays = refit(published(as_batch(triplets, 14), labels)).arrays
+    if "labels" not in arrays:
         return
-    one = made["labels"]
+    one = arrays["labels"]
     moved = published(as_batch(new_id[triplets], 14), {int(new_id[i]): text for i, text in labels.items()})
     two = refit(moved).arrays["labels"]
     assert len(one) == len(two) == 14
@@ -239,11 +239,11 @@ def _permuted_ids(refit: _Run) -> None:
 
 def _progress_changes_nothing(refit: _Run) -> None:
     """Telling how far it has come does not change the artifact."""
-    heard: list[tuple[int, int, dict[str, Any]]] = []
-    made = refit(planted(), progress=lambda done, total, **figures: heard.append((done, total, figures)))
-    assert as_bytes(made) == as_bytes(_once(refit))
-    assert all(0 <= done <= total for done, total, _ in heard)
-    msgspec.json.encode(heard)  # a worker tells them as JSON
+    reports: list[tuple[int, int, dict[str, Any]]] = []
+    artifact = refit(planted(), progress=lambda done, total, **figures: reports.append((done, total, figures)))
+    assert as_bytes(artifact) == as_bytes(_once(refit))
+    assert all(0 <= done <= total for done, total, _ in reports)
+    msgspec.json.encode(reports)  # a worker tells them as JSON
 
 
 def _another_seed_is_recorded_and_works(refit: _Run) -> None:
@@ -302,31 +302,31 @@ def _subset_of_objects_of_poor_snapshots(refit: _Run) -> None:
     for poor in ("nothing", "one triplet", "only contradictions", "disconnected groups"):
         for params in subsets(refit, 3):
             try:
-                made = refit(POOR[poor](), params)
+                artifact = refit(POOR[poor](), params)
             except CannotRefit as why:
                 assert str(why) and "\n" not in str(why), poor
             else:
-                assert as_bytes(made)  # no NaN in its report
+                assert as_bytes(artifact)  # no NaN in its report
 
 
 def _axes_are_declared(refit: _Run) -> None:
     """Every array says what it speaks of: an axis as long as there are objects, in snapshots of two sizes, runs over
     them; ids are ids. A refit that takes a subset is asked for one too."""
     for params in (refit.params, *(subsets(refit, 9) if takes_subset(refit) else ())):
-        made = {}
+        arrays_of = {}
         for n in (14, 12):
             triplets, labels = groups(n)
-            made[n] = refit(published(as_batch(triplets, n), labels), params).arrays
-            over: dict[Any, int] = {OBJECTS: n, SUBSET: len(made[n].get("ids", range(n)))}
-            for name, array in made[n].items():
+            arrays_of[n] = refit(published(as_batch(triplets, n), labels), params).arrays
+            over: dict[Any, int] = {OBJECTS: n, SUBSET: len(arrays_of[n].get("ids", range(n)))}
+            for name, array in arrays_of[n].items():
                 said = declared(refit.module.AXES, name, msgspec.to_builtins(params))
                 for axis, size in zip(said.axes or (), array.shape):
                     assert over.get(axis, size) == size, (name, axis)
                 if said.values == "ids":
                     assert array.dtype.kind == "i" and -1 <= array.min(initial=0) <= array.max(initial=0) < n, name
-        for name, array in made[14].items():
+        for name, array in arrays_of[14].items():
             said = declared(refit.module.AXES, name, msgspec.to_builtins(params))
-            for number, (large, small) in enumerate(zip(array.shape, made[12].get(name, array).shape)):
+            for number, (large, small) in enumerate(zip(array.shape, arrays_of[12].get(name, array).shape)):
                 if (large, small) == (14, 12) and not said.values:
                     axes = said.axes or ()
                     assert number < len(axes) and axes[number] in (OBJECTS, SUBSET), (name, number)
@@ -336,11 +336,11 @@ def _poor_snapshots(refit: _Run) -> None:
     """An artifact that holds no NaN in its report, or one line that says why there is none; never another error."""
     for poor, make in POOR.items():
         try:
-            made = refit(make())
+            artifact = refit(make())
         except CannotRefit as why:
             assert str(why) and "\n" not in str(why), poor
         else:
-            assert as_bytes(made), poor
+            assert as_bytes(artifact), poor
 
 
 LAWS: dict[str, Callable[[_Run], None]] = {
