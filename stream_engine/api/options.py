@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from stream_engine.api.frames import EXPECTED, BadFrame
 from stream_engine.formats.inference import understood
 from stream_engine.formats.options import EventOptions, by_field, in_words
-from stream_engine.formats.reading import Decision, Obstacle, Reading, excluding
+from stream_engine.formats.reading import Decision, Obstacle, Reading, excluding, in_doubt
 from stream_engine.formats.record_columns import Records
 from stream_engine.formats.record_filters import matching
 from stream_engine.formats.unreadable import fact_of
@@ -121,7 +121,8 @@ def with_inferred_options(records: Records, options: EventOptions) -> tuple[Even
     understanding = understood(records, options.where)
     readings = [options_of_reading(reading, options) for reading in understanding.readings]
     if len(readings) == 1 and not understanding.readings[0].doubt:
-        excluded = excluded_in_words(understanding.readings[0].evidence)
+        evidence = understanding.readings[0].evidence
+        excluded = [*excluded_in_words(evidence), *in_doubt(evidence)]
         return readings[0], f"read as {_as_arguments(readings[0], options)}", excluded
     if readings:
         choices = ", or ".join(_as_arguments(reading, options) for reading in readings)

@@ -44,6 +44,7 @@ from stream_engine.counts import DEFAULT_ACCUMULATORS, accumulator
 from stream_engine.data.comparisons import Label
 from stream_engine.formats.event_fields import fields_of
 from stream_engine.formats.options import EventOptions
+from stream_engine.formats.reading import in_doubt
 from stream_engine.formats.record_columns import records_of
 from stream_engine.formats.repeats import Repeats
 from stream_engine.state.engine import Engine
@@ -257,7 +258,7 @@ def _read_files(paths: list[str], options: EventOptions, layout: Mapping[str, An
         finally:
             opened.close()
     lines.close()
-    notices += excluded_in_words(inferred.evidence)
+    notices += [*excluded_in_words(inferred.evidence), *in_doubt(inferred.evidence)]
     return CountedAnswers(engine, rejected, read_as, ingest.repeats.in_words(DROP_ARGUMENT), notices)
 
 

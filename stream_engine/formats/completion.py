@@ -1,20 +1,29 @@
 """A proposal becomes a reading: which records are questions, who answered them, and when; or an obstacle."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from itertools import pairwise
+from shlex import quote
 
-from stream_engine.formats.answers import MIN_FIT, Answer, is_textual
+from stream_engine.formats.answers import MIN_FIT, Answer, is_flags, is_textual
 from stream_engine.formats.asked_direction import Contradiction, contradicted
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.event_fields import NO_COLUMN, filter_of
 from stream_engine.formats.explanation import Rival, is_constant, unexplained
 from stream_engine.formats.field_values import number_of
-from stream_engine.formats.reading import Decision, Obstacle, Proposal, Ranked, Reading
+from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Proposal, Ranked, Reading
 from stream_engine.formats.record_columns import Column, Records
-from stream_engine.formats.record_filters import filters_as_text, matching
+from stream_engine.formats.record_filters import filters_as_text, keeps, matching
 from stream_engine.formats.response_times import response_times, seconds_of_no_date
-from stream_engine.formats.trial_filters import Filters, catch_trials, distinguishing_filters, invalid_trials, practice
-from stream_engine.formats.vocabulary import PARTICIPANTS, words_of
+from stream_engine.formats.trial_filters import (
+    RECORD_KIND_WORDS,
+    Filters,
+    catch_trials,
+    distinguishing_filters,
+    practice,
+    unusable,
+)
+from stream_engine.formats.vocabulary import ANCHOR, MATERIAL, OBJECTS, PARTICIPANTS, ROUNDS, words_of
 
 MAX_OTHERS = 0.6  # share of the answers that may be no answers, and are named
 MAX_LISTED_VALUES = 5  # of a column that are named
@@ -60,6 +69,20 @@ class _Draft:
         self.decisions.append(Decision(filters.topic, filters_as_text(filters.where), filters.why))
         return True
 
+    def other_spellings(self) -> str:
+        """What to say of answers that a filter would leave out, and that differ from accepted ones in spelling."""
+        if len(self.answer.columns) != 1 or not any(decision.topic == "no answers" for decision in self.decisions):
+            return ""
+        column = self.records.columns[self.answer.columns[0]]
+        names = {text for name in self.objects for text in self.records.columns[name].items}
+        accepted = {_called(text): text for text in self.answer.accepted or names}
+        others = {text for text, state in zip(column.texts, self.states) if state == "other" and text} - names
+        alike = sorted(text for text in others if _called(text) in accepted and text not in accepted.values())
+        if not alike or not _called(alike[0]):
+            return ""
+        one = accepted[_called(alike[0])]
+        return f"column {column.name} has {alike[0]!r} beside {one!r}: next: write what is the same in the same way"
+
     def exclude_empty_records(self, questions: Records) -> Records:
         """The questions without those that lack an object or an answer, and tell how many these are."""
         needed = [name for name in self.inputs if self.answer.by != "flag" or name not in self.answer.columns]
@@ -80,11 +103,9 @@ class _Draft:
     def exclude_practice_and_catch_trials(self, questions: Records) -> None:
         """Filter out practice and invalid trials; let trials whose answer is known judge the participant."""
         trials = self.varying(questions)
-        for filters in (
-            practice(trials, self.objects),
-            catch_trials(trials, self.fields, self.is_own),
-            invalid_trials(questions),  # of which a participant may have nothing else
-        ):
+        of_trials = practice(trials, self.objects), catch_trials(trials, self.fields, self.is_own)
+        certain, _ = unusable(questions, self.inputs)  # of which a participant may have nothing else
+        for filters in (*of_trials, *certain):
             if filters is not None:
                 self.filters |= filters.where
                 self.columns |= filters.columns
@@ -93,6 +114,20 @@ class _Draft:
                 why = f"{excluded:,} of {questions.size:,} rows; {filters.why}" if excluded else filters.why
                 choice = filters_as_text(filters.where) or "judge the participant"
                 self.decisions.append(Decision(filters.topic, choice, why))
+
+    def say_what_is_in_doubt(self, questions: Records) -> None:
+        """Name the rows that count although a column may say that they should not: unfinished, checks not passed."""
+        seen = {tuple[int, ...]()}
+        for filters in unusable(questions, self.inputs)[1]:
+            (key, wanted), *_ = *filters.where.items(), ("", "")
+            where = {key: wanted} if key else {}
+            kept = [row for row, keep in enumerate(keeps(questions, where)) if not keep]
+            if tuple(kept) in seen and key:
+                continue
+            seen.add(tuple(kept))
+            counted = f"{len(kept):,} of {questions.size:,} rows count although " if kept else "rows count although "
+            advice = f"; to leave them out: --where {quote(filters_as_text(where))}" if where else ""
+            self.decisions.append(Decision(IN_DOUBT, "counted", f"{counted}{filters.why}{advice}"))
 
     def varying(self, questions: Records) -> Records:
         """The questions without columns that are about the participant alone: no trial differs from others by them."""
@@ -110,6 +145,10 @@ class _Draft:
             name, people = self.participant.name, len(self.participant.distinct)
             self.columns["worker"] = (name,)
             self.decisions.append(Decision("participant", name, f"{people:,} in {questions.size:,} questions"))
+        elif not self.wide and not self.is_own and (alike := like_participants(questions, self.roles())) is not None:
+            why = f"no participants are read, and {alike.name} ({len(alike.distinct):,} values) looks like them: "
+            why += f"if it says who answered, add participant={alike.name} to --columns"
+            self.decisions.append(Decision(IN_DOUBT, "none", why))
         if not self.wide and (times := response_times(questions)) is not None:
             field, column, why = times
             self.columns[field] = (column.name,)
@@ -165,6 +204,8 @@ def completed(
     draft = _Draft(records, proposal, wide)
     if not draft.counts["fits"] or not draft.exclude_other_records():
         return [], None
+    if fact := draft.other_spellings():
+        return [], Obstacle(fact)
     trials = matching(records, draft.filters)
     if not draft.is_own:  # what the engine's own format lacks is rejected, and reported
         if fact := _half_empty(trials, draft.fields, draft.answer):
@@ -176,6 +217,7 @@ def completed(
     asked = matching(trials, draft.filters)
     if asked.size and (fact := draft.identical_objects()):
         return [], Obstacle(fact)
+    draft.say_what_is_in_doubt(asked)
     draft.add_participant_and_times(trials)
     reading = draft.reading()
     if (gaps := _with_gaps(trials)) is not None and draft.participant is None and not wide:
@@ -322,6 +364,27 @@ def _with_gaps(records: Records) -> Rival | None:
         if called and len(column.distinct) > 1 and 2 * filled < records.size:
             why = f"is called like participants, and is empty in {records.size - filled:,} of {records.size:,} rows"
             return Rival(column, f"{why}: merged cells, to be filled first?")
+    return None
+
+
+_PERSONAL = {"id", "code", "nr", "no", "name", "initials", "kurzel", "nick", "nickname", "alias", "ip", "email", "mail"}
+_MATERIAL = {"date", "day", "list", "seed"} | MATERIAL - {"id", "name"}
+_IMPERSONAL = RECORD_KIND_WORDS | ROUNDS | _MATERIAL | OBJECTS | ANCHOR
+
+
+def like_participants(records: Records, used: Set[str]) -> Column | None:
+    """A column that may say who answered, although it is not called so: each value in rows one after another, or an id
+    that repeats."""
+    for name, column in records.columns.items():
+        texts, words = column.texts, set(column.words)
+        if name in used or None in texts or _IMPERSONAL & words or set(name) & set(",|="):
+            continue
+        runs = 1 + sum(one != other for one, other in pairwise(texts))
+        several = 5 <= len(column.distinct) <= len(texts) // 3
+        numbers = [number_of(text, text=True) for text in column.distinct]
+        whole = all(number is None or number.is_integer() for number in numbers)
+        if several and whole and (runs == len(column.distinct) or (_PERSONAL & words and not is_flags(column))):
+            return column
     return None
 
 

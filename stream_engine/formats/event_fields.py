@@ -94,6 +94,8 @@ class Filter(NamedTuple):
         matches = absent & ("" in self.wanted and self.comparison == "!=")
         for text in self.wanted:
             matches = matches | equal(text)
+            if text.isdecimal():  # as pandas writes whole numbers beside missing ones
+                matches = matches | equal(f"{text}.0")
         return matches ^ (self.comparison == "!=")
 
 

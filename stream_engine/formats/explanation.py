@@ -22,6 +22,7 @@ from stream_engine.formats.vocabulary import (
     POSITION,
     ROUNDS,
     SIDES,
+    SPATIAL,
     SWAP,
     TRUTH,
     place_in,
@@ -153,7 +154,7 @@ def _bearing(
     if any(is_determined(column, role) and is_determined(role, column) for role in (nearer, farther)):
         return ""
     if flags:
-        sides = any(place_in(column.words, order) >= 0 for order in PLACES[:5])
+        sides = any(place_in(column.words, order) >= 0 for order in SPATIAL)
         return "says yes or no" if called or (sides and not RECORD_KIND_WORDS & words) else ""
     if len(values) <= MAX_CODES:
         return "" if _agrees(column, rows) else _of_codes(column, group, called)
@@ -199,7 +200,7 @@ def _of_codes(column: Column, group: Sequence[Column], called: bool) -> str:
         return "names columns of objects"
     if called:
         return "is called like one"
-    sides = all(any(place_in([text.casefold()], order) >= 0 for order in PLACES[:5]) for text in values)
+    sides = all(any(place_in([text.casefold()], order) >= 0 for order in SPATIAL) for text in values)
     return "names sides" if sides and not (RECORD_KIND_WORDS | MATERIAL) & words else ""
 
 

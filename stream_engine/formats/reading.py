@@ -15,6 +15,14 @@ class Decision(NamedTuple):
     why: str
 
 
+IN_DOUBT = "in doubt"  # the topic of rows that count, and perhaps should not
+
+
+def in_doubt(evidence: Sequence[Decision]) -> list[str]:
+    """What to say of rows that count, and perhaps should not."""
+    return [decision.why for decision in evidence if decision.topic == IN_DOUBT]
+
+
 def excluding(evidence: Sequence[Decision]) -> list[Decision]:
     """The decisions that leave out rows of the table, or judge participants by them."""
     decisions = ("questions", "practice", "catch trials", "invalid trials", "no answers", "empty cells")

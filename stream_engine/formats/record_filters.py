@@ -11,15 +11,19 @@ from stream_engine.formats.record_columns import Records
 
 def matching(records: Records, where: Mapping[str, str]) -> Records:
     """The records that filters keep."""
-    rows = list(range(records.size))
+    kept = keeps(records, where)
+    return records if all(kept) else records.select(row for row, keep in enumerate(kept) if keep)
+
+
+def keeps(records: Records, where: Mapping[str, str]) -> list[bool]:
+    """Whether filters keep each record."""
+    kept = [True] * records.size
     for key, wanted in where.items():
         filter = filter_of(key, wanted)
         column = records.columns.get(filter.source)
-        if column is None:
-            continue
-        texts = column.texts
-        rows = [row for row in rows if _keeps(filter, texts[row])]
-    return records if len(rows) == records.size else records.select(rows)
+        if column is not None:
+            kept = [keep and _keeps(filter, text) for keep, text in zip(kept, column.texts)]
+    return kept
 
 
 def _keeps(filter: Filter, text: str | None) -> bool:

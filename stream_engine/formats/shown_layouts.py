@@ -216,9 +216,11 @@ def anchors_of(records: Records, group: Sequence[Column], answers: Sequence[str]
         if column in group or column.name in answers or not column.distinct:
             continue
         words = set(column.words)
-        if any(value is not None and len(value) > 1 for value in column.values) or (TRUTH | OTHER) & words:
+        if any(value is not None and len(value) > 1 for value in column.values) or (TRUTH | OTHER) & words - {"id"}:
             continue
         called = bool(ANCHOR & words) or column.name in "xX"
+        if "id" in words and not called:
+            continue
         share = max(shared_values(column, other) for other in group)
         repeats = sum(
             value is not None and set(value) <= set(offered(group, row)) for row, value in enumerate(column.values)

@@ -181,21 +181,99 @@ def _practice_loops(records: Records) -> Filters | None:
     )
 
 
-def invalid_trials(records: Records) -> Filters | None:
-    """The filter that leaves out rows that a column `valid` (or `invalid`) marks as not valid, where there are others.
+_ABOUT = set(
+    words_of(
+        "is was be should to from in for of the trial trials row response answer participant subject worker user case "
+        "record submission assignment analysis analyses data session survey task hit"
+    )
+)  # words of a name that do not change what it says of a row
+_REASON = {"reason", "reasons", "note", "notes", "comment", "comments", "why", "grund", "code"}
+_LEAVE_OUT = set(
+    words_of(
+        "invalid exclude excluded exclusion reject rejected rejection discard discarded omit omitted ignore ignored "
+        "remove removed drop dropped disqualified withdrawn ausschluss ausgeschlossen ausschliessen ungultig exclu "
+        "exclus exclure excluido excluida excluir uitgesloten uitsluiten"
+    )
+)
+_KEEP = set(
+    words_of(
+        "valid include included keep kept usable approve approved accepted consent consented einschluss gultig valide "
+        "incluir incluido geldig"
+    )
+)
+_COMPLETE = set(words_of("finished finish complete completed done beendet fertig abgeschlossen termine terminado"))
+_TESTED = {"attention", "comprehension", "manipulation", "captcha", "instructional", "imc", "catch", "check", "quality"}
+_FAILED = {"fail", "failed", "failing", "wrong", "incorrect", "not passed", "bad"}
+_PASSED = {"pass", "passed", "ok", "right", "correct", "good"}
+_BAD_STATUS = {  # of a submission or its participant: Prolific, Mechanical Turk, Qualtrics, panels
+    *("rejected", "returned", "timed out", "timedout", "timeout", "screened out", "abandoned", "expired", "withdrawn"),
+    *("revoked", "disqualified", "spam", "survey preview", "survey test", "excluded", "exclude", "invalid", "deleted"),
+    *("cancelled", "canceled", "discarded", "abgelehnt", "ungultig", "bot", "fraud", "duplicate"),
+}
+_OPEN_STATUS = {"partial", "incomplete", "in progress", "unfinished", "started", "quit", "terminated", "abgebrochen"}
+_GOOD_STATUS = {
+    *("approved", "accepted", "submitted", "awaiting review", "completed", "complete", "finished", "active", "valid"),
+    *("ok", "ip address", "imported", "included", "paid", "reviewed", "pending", "done", "reserved", "responded"),
+}
+
+
+def unusable(records: Records, used: Sequence[str]) -> tuple[list[Filters], list[Filters]]:
+    """Filters by columns that mark rows as not to be used: of marks that say so for certain (`exclude`, `valid`, a
+    submission that was rejected), and of marks that leave it open (not finished, an attention check that was failed).
 
     >>> from stream_engine.formats.record_columns import records_of
-    >>> invalid_trials(records_of({"is_valid": ["1", "0", "1"]})).where
-    {'is_valid!=': '0'}
+    >>> marks = {"is_valid": ["1", "0", "1"], "Finished": ["True", "True", "False"], "status": ["ok", "ok", "single"]}
+    >>> [[filters.where for filters in some] for some in unusable(records_of(marks), [])]
+    [[{'is_valid!=': '0'}], [{'Finished!=': 'False'}]]
     """
+    certain, open_marks = list[Filters](), list[Filters]()
     for name, column in records.columns.items():
-        called = set(column.words) - {"is", "trial", "row", "response", "answer"}
-        if called not in ({"valid"}, {"invalid"}) or not is_boolean(column):
+        if name in used or not column.distinct or set(name) & set(",|="):
             continue
-        marks = sorted(text for text in column.distinct if flag_of(text) == (called == {"invalid"}))
-        if marks and not all(text in marks for text in column.texts):
-            return Filters("invalid trials", {f"{name}!=": LIST_SEPARATOR.join(marks)}, f"{name} says so")
-    return None
+        sure, marks = _marks_of(column)
+        if not marks or sum(text in marks for text in column.texts) in (0, records.size):
+            continue
+        texts = sorted(text or "" for text in marks)
+        if len(marks) > MAX_RECORD_KINDS or LIST_SEPARATOR in "".join(texts):
+            open_marks.append(Filters("marked rows", {}, f"{name} is filled"))
+            continue
+        shown = ", ".join(text or "empty" for text in texts[:5])
+        filters = Filters("invalid trials", {f"{name}!=": LIST_SEPARATOR.join(texts)}, f"{name} is {shown}")
+        (certain if sure else open_marks).append(filters)
+    return certain, open_marks
+
+
+def _marks_of(column: Column) -> tuple[bool, set[str | None]]:
+    """The values of a column that mark rows as not to be used, and whether they say so for certain; None: no value."""
+    words = set(column.words) - _ABOUT
+    folded = {text: " ".join(words_of(text)) for text in column.distinct}
+
+    def having(texts: set[str]) -> set[str | None]:
+        return {text for text, plain in folded.items() if plain in texts}
+
+    def flagged(flag: bool) -> set[str | None]:
+        return {text for text in column.distinct if flag_of(text) == flag}
+
+    if "status" in words and {*folded.values()} <= _BAD_STATUS | _OPEN_STATUS | _GOOD_STATUS:
+        return (True, bad) if (bad := having(_BAD_STATUS)) else (False, having(_OPEN_STATUS))
+    if column.words[-1:] == ("complete",) and "2" in column.distinct <= {"0", "1", "2"}:  # a form of REDCap
+        return False, having({"0"})
+    if not words:
+        return False, set()
+    if words <= _LEAVE_OUT | _REASON and _LEAVE_OUT & words:
+        if is_boolean(column):
+            return True, flagged(True)
+        texts = {text for text in column.distinct if flag_of(text) is not False and not text.isdecimal()}
+        return words == {"reject"}, {*texts}  # Mechanical Turk: why it was rejected
+    if words <= _KEEP | _COMPLETE:
+        if is_boolean(column):
+            return (words <= _KEEP, false) if (false := flagged(False)) else (False, {None})
+        return False, having(_OPEN_STATUS)
+    if _TESTED & words and (_RESULTS | _CATCH_WORDS | _FAILED) & words:
+        if not is_boolean(column):
+            return False, having(_FAILED) if {*folded.values()} <= _FAILED | _PASSED else set()
+        return False, flagged(bool(_FAILED & words)) if (_RESULTS | _FAILED) & words else set()
+    return False, {None} if words == {"submitdate"} else set()  # LimeSurvey
 
 
 def _disjoint(records: Records, objects: Sequence[str], column: Column, values: Sequence[str]) -> bool:
@@ -242,8 +320,10 @@ _CATCH_TRIAL = re.compile(r"(catch|attention|check)([ _-]?\w*)?", re.I)
 
 def _marks(column: Column) -> set[str]:
     """The values of a column that mark catch trials."""
+    called = _CATCH_WORDS & {*column.words, "".join(column.words)}
+    if called and None in column.values and {text.casefold() for text in column.distinct} <= _FAILED | _PASSED:
+        return column.distinct
     if is_boolean(column):
-        called = _CATCH_WORDS & {*column.words, "".join(column.words)}
         if called and _RESULTS & set(column.words):  # how a catch trial ended, which others have not
             return column.distinct if None in column.values else set()
         return {text for text in column.distinct if flag_of(text)} if called else set()

@@ -144,6 +144,7 @@ PLACES: tuple[Places, ...] = (  # words for the first, the second, ... of severa
     *(_ORDINALS[:size] for size in (4, 3, 2)),
     *(_A_TO_H[:size] for size in range(8, 1, -1)),
 )
+SPATIAL = PLACES[:5]
 NUMBERED: tuple[Places, ...] = tuple(
     tuple(frozenset((str(number),)) for number in range(first, first + size))
     for size in range(12, 1, -1)
@@ -160,7 +161,22 @@ _PARTICIPANTS = (
     "obs coder emailaddress username person assignmentworkerid participante partecipante soggetto proefpersoon "
     "agentid vp vpn vpnr vpcode versuchsperson proband teilnehmer case recordid sujet sujeto session"
 )
-PARTICIPANTS = (*_PARTICIPANTS.split(),)  # the likeliest first
+_PEOPLE = (  # with and without a word for a number
+    "participant subject worker respondent rater annotator proband probanden versuchsperson teilnehmer teilnehmerin "
+    "vp vpn pbn ppt ppn pp participante sujet sujeto participants repondant deelnemer proefpersoon prolific sona mturk "
+    "panelist subj sub studysubject labeler labeller turker student child kind befragter umfrageteilnehmer"
+)
+_NUMBERS = ("id", "nr", "no", "num", "number", "code", "pid", "name", "nummer", "kurzel", "numero")
+PARTICIPANTS = tuple(  # the likeliest first
+    dict.fromkeys(
+        (
+            *_PARTICIPANTS.split(),
+            *(person + number for person in _PEOPLE.split() for number in _NUMBERS),
+            *(number + person for person in _PEOPLE.split() for number in ("id", "nr", "num", "numero", "code", "no")),
+            *(person for person in _PEOPLE.split() if person not in ("kind", "sona", "mturk", "prolific")),
+        )
+    )
+)
 
 
 def place_in(words: Sequence[str], order: Places) -> int:

@@ -13,9 +13,10 @@ from stream_engine.formats.field_values import number_of
 from stream_engine.formats.inference import understood
 from stream_engine.formats.json_places import is_utf8
 from stream_engine.formats.options import UnusableOptions
-from stream_engine.formats.reading import Obstacle, Reading
+from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Reading
 from stream_engine.formats.record_columns import Records
 from stream_engine.formats.record_filters import matching
+from stream_engine.formats.response_times import seconds_of_no_date
 from stream_engine.formats.trial_filters import header_rows
 from stream_engine.formats.unreadable import COMMAND, fact_of, header_again
 from stream_engine.input.answers_in_words import answers, in_words
@@ -37,7 +38,7 @@ def prepare(settings: Settings, command: str = "") -> PreparedSettings:
     check_runnable(settings)
     events = settings.input
     if events.type_ is not None or events.columns or events.answers_by != "name" or events.codes or events.separator:
-        return PreparedSettings(settings)
+        return PreparedSettings(settings, evidence=_times_of_no_date(settings))
     problem, encoding = "", _encoding(settings)
     for layout in (*_layouts(settings), structs.replace(events, encoding=encoding)):
         layout_settings = structs.replace(settings, input=layout)
@@ -64,6 +65,16 @@ def prepare(settings: Settings, command: str = "") -> PreparedSettings:
         problem = fact + _next_step(Obstacle(fact), settings, command)
     problem = problem.replace(COMMAND, command_of(structs.replace(settings, input=Input()), command))
     return PreparedSettings(settings, problem=f"{settings.source[0]}: {problem}" if problem else "")
+
+
+def _times_of_no_date(settings: Settings) -> tuple[Decision, ...]:
+    """What to say of a column `time` that is read although its numbers are no dates."""
+    columns = settings.input.columns
+    largest = None if not columns or "time" in columns else seconds_of_no_date(first_records(settings))
+    if largest is None:
+        return ()
+    why = f"time, up to {largest:g}, is read as seconds since 1970: add time=- to --columns if it is no date, or "
+    return (Decision(IN_DOUBT, "read", f"{why}time=-,seconds=time (or milliseconds) if it is a response time"),)
 
 
 def _next_step(obstacle: Obstacle, settings: Settings, command: str) -> str:

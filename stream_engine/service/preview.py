@@ -13,9 +13,11 @@ from connectors import STORES, split_uri
 from connectors.files.readers import LineNumbers, place
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.data.suspicious_names import suspicious_names
+from stream_engine.formats.answers import column_of
 from stream_engine.formats.event_fields import fields_of
 from stream_engine.formats.options import EventOptions
-from stream_engine.formats.reading import excluding
+from stream_engine.formats.reading import IN_DOUBT, excluding, in_doubt
+from stream_engine.formats.vocabulary import SPATIAL, place_in, words_of
 from stream_engine.formats.wide_columns import wide_questions
 from stream_engine.input.answers_in_words import answers, in_words
 from stream_engine.input.decoding import Block, RecordDecoder
@@ -90,7 +92,9 @@ def preview(settings: Settings, max_events: int) -> Preview:
     ingest = RecordDecoder(event_options(settings)._replace(provenance=True), settings.input.format)
     result = Preview(prepared.line, first_columns(settings))
     result.used_as = _used_as(event_options(settings), result.columns)
-    result.evidence, result.command = [list(decision) for decision in prepared.evidence], command_of(settings)
+    result.evidence = [list(decision) for decision in prepared.evidence if decision.topic != IN_DOUBT]
+    result.command = command_of(settings)
+    result.notices += in_doubt(prepared.evidence)
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
     names: dict[str, None] = {}
     workers: Counter[str] = Counter()
@@ -153,10 +157,24 @@ def _no_answers(settings: Settings) -> str:
         for text in records.columns[name].items
     }
     names = {*events.codes.get(answer, ()), *records.columns} | objects
+    spellings, shown = {_plain(name) for name in names}, tuple(events.columns.get("shown", "").split("|"))
     texts = Counter(records.columns[events.columns[answer]].texts)
-    unknown = [(n, text) for text, n in texts.items() if text and text not in names and not text.isdecimal()]
+    unknown = [(n, text) for text, n in texts.items() if text and not text.isdecimal()]
+    unknown = [
+        (n, text)
+        for n, text in unknown
+        if text not in names
+        and _plain(text) not in spellings
+        and column_of(text, shown) < 0
+        and all(place_in(words_of(text), order) < 0 for order in SPATIAL)
+    ]
     n, value = max(unknown, default=(0, ""))
     return f"{n:,} are {value!r}: leave them out with --where '{events.columns[answer]}!={value}'" if n > 1 else ""
+
+
+def _plain(name: str) -> str:
+    """A name without differences of spelling."""
+    return "".join(words_of(name)) or name
 
 
 def _with_rivals(settings: Settings, prepared_settings: PreparedSettings) -> Preview:

@@ -20,7 +20,7 @@ from stream_engine.data.available_memory import available
 from stream_engine.data.compiled import import_numba
 from stream_engine.data.logs import OUTPUT
 from stream_engine.data.progress_bars import Bars
-from stream_engine.formats.reading import excluding
+from stream_engine.formats.reading import excluding, in_doubt
 from stream_engine.input.layout_inference import examples, prepare
 from stream_engine.input.settings import BadSettings, Settings
 from stream_engine.input.settings.loading import plain_settings
@@ -101,7 +101,7 @@ def run(
                     for line in (*read_as, *(f"for example: {answer}" for answer in examples(open_state.settings))):
                         say(line)
                 findings_now = findings_of(open_state, command)
-                for text in (*cautions(open_state), *warned(findings_now)):
+                for text in (*in_doubt(prepared.evidence), *cautions(open_state), *warned(findings_now)):
                     say(f"warning: {text}")
                 say(result_line(open_state, counters_before, refits.failed, findings_now))
     return seconds

@@ -623,7 +623,7 @@ renamed = {"anchor": "ref_img", "left": "opt_img_1", "right": "opt_img_2"}
 other_names = as_csv([{renamed.get(name, name): cell for name, cell in row.items()} for row in jspsych()])
 add("jsPsych, target and options with other names", "data.csv", other_names)
 add("oTree, an aborted round", "triplets.csv", otree + "1,x9,0,1,cat,dog,owl,,,13,abc\n")
-add("MTurk, rejected answers stay", "Batch_42_batch_results.csv", mturk.replace("Approved", "Rejected", 3))
+add("MTurk, rejected answers", "Batch_42_batch_results.csv", mturk.replace("Approved", "Rejected", 3), NAMED[3:])
 timeout = [{**row, "response": "", "ended_on": "timeout"} if n == 2 else row for n, row in enumerate(labjs())]
 add("lab.js, answers in time only", "labjs.csv", table(timeout), NAMED[1:])
 
