@@ -111,7 +111,7 @@ class _Draft:
                 self.columns |= filters.columns
                 self.doubt = self.doubt or filters.doubt
                 excluded = questions.size - matching(questions, filters.where).size
-                why = f"{excluded:,} of {questions.size:,} rows; {filters.why}" if excluded else filters.why
+                why = f"{excluded:,} of {self.rows(questions)}; {filters.why}" if excluded else filters.why
                 choice = filters_as_text(filters.where) or "judge the participant"
                 self.decisions.append(Decision(filters.topic, choice, why))
 
@@ -125,9 +125,13 @@ class _Draft:
             if tuple(kept) in seen and key:
                 continue
             seen.add(tuple(kept))
-            counted = f"{len(kept):,} of {questions.size:,} rows count although " if kept else "rows count although "
+            counted = f"{len(kept):,} of {self.rows(questions)} count although " if kept else "rows count although "
             advice = f"; to leave them out: --where {quote(filters_as_text(where))}" if where else ""
             self.decisions.append(Decision(IN_DOUBT, "counted", f"{counted}{filters.why}{advice}"))
+
+    def rows(self, questions: Records) -> str:
+        """How many rows were looked at, in words."""
+        return f"{questions.size:,} rows{' that were looked at' if self.records.n_later else ''}"
 
     def varying(self, questions: Records) -> Records:
         """The questions without columns that are about the participant alone: no trial differs from others by them."""

@@ -4,6 +4,8 @@ import re
 
 from stream_engine.formats.record_columns import Column, Records
 
+MIN_NUMBERED = 4  # numbered columns of each question that make a table a wide one: an anchor, two choices, an answer
+
 
 def melted(records: Records) -> list[Records]:
     """The records as a long table, for each way in which columns are numbered alike: `Q{n}_left` for Q1_left, Q2_left;

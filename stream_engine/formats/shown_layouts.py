@@ -20,7 +20,7 @@ from stream_engine.formats.asked_direction import asked_sign
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.reading import Proposal
 from stream_engine.formats.record_columns import Column, Records
-from stream_engine.formats.vocabulary import ANCHOR, ANSWER, CENTRAL, OTHER, SHARE, TRUTH, VOTES, sign_of
+from stream_engine.formats.vocabulary import ANCHOR, ANSWER, CENTRAL, OTHER, SHARE, TRUTH, VOTES, sign_of, words_of
 
 
 def is_vote_count(column: Column) -> bool:
@@ -54,6 +54,7 @@ def shown_objects(records: Records) -> Iterator[Proposal]:
             len(group) == 2
             and not answered
             and not shares
+            and not any(is_answer(column) and spelt_otherwise(column, group) for column in within.columns.values())
             and not code_columns(within, group)
             and (anchors := anchors_of(within, group, ()))
         ):
@@ -108,6 +109,14 @@ def _answers(records: Records, group: Sequence[Column], by_index: bool) -> Itera
         called = is_answer(column) and not OTHER & (set(column.words) - ANSWER - {"index", "position"})
         if called or (share == 1 and sum(map(bool, column.values)) > 3 and not ANCHOR & set(column.words)):
             yield from answers_of(column, group, by_index)
+
+
+def spelt_otherwise(column: Column, group: Sequence[Column]) -> tuple[str, str] | None:
+    """A text of a column that is an object of these in another spelling, and that object, if most of its texts are."""
+    plain = {words_of(text): text for one in group for text in one.distinct}
+    alike = [text for text in sorted(column.distinct) if words_of(text) in plain and words_of(text)]
+    others = [text for text in alike if text not in plain.values()]
+    return (others[0], plain[words_of(others[0])]) if others and 2 * len(alike) > len(column.distinct) else None
 
 
 def _differ(one: Column, other: Column) -> bool:

@@ -243,6 +243,25 @@ def unusable(records: Records, used: Sequence[str]) -> tuple[list[Filters], list
     return certain, open_marks
 
 
+def may_mark(name: str) -> bool:
+    """Whether a column that is called so may say that a row is practice, or not to be used."""
+    words = {*words_of(name)}
+    names = RECORD_KIND_WORDS | _CATCH_WORDS | _LEAVE_OUT | _KEEP | _COMPLETE | _TESTED | {"training", "submitdate"}
+    return bool(names & words) or _is_practice(name, True)
+
+
+def marks(name: str, text: str) -> bool:
+    """Whether a text in a column that is called so may say that a row is practice, or not to be used.
+
+    >>> marks("status", "REJECTED"), marks("phase", "practice"), marks("exclude", "0"), marks("is_practice", "1")
+    (True, True, False, True)
+    """
+    column = Column(name, [(text,) if text else None])
+    if flag_of(text) and _is_practice(name, True):
+        return True
+    return bool(text) and (_is_practice(text, True) or bool(_marks_of(column)[1] or _marks(column)))
+
+
 def _marks_of(column: Column) -> tuple[bool, set[str | None]]:
     """The values of a column that mark rows as not to be used, and whether they say so for certain; None: no value."""
     words = set(column.words) - _ABOUT

@@ -15,7 +15,9 @@ from stream_engine.formats.answers import (
 from stream_engine.formats.event_fields import filter_of
 from stream_engine.formats.explanation import is_constant
 from stream_engine.formats.field_values import number_of
+from stream_engine.formats.long_tables import MIN_NUMBERED, melted
 from stream_engine.formats.record_columns import Column, Records
+from stream_engine.formats.shown_layouts import spelt_otherwise
 from stream_engine.formats.vocabulary import ANCHOR, ANSWER, OTHER, SHARE, TRUTH, sign_of, words_of
 
 COMMAND = "stream-engine run FILE --state DIR"  # of what was not read; who knows its name writes it instead
@@ -51,9 +53,12 @@ def fact_of(records: Records, where: Mapping[str, str], n_kept: int, readable: b
             f"none of the first {records.size:,} rows has {filters}; next: --where with a value that the column has: "
             f"{', '.join(some)}"
         )
-    if {"anchor", "near", "far"} & set(columns) or len(columns) < 2 or records.size < 2:
+    if {"anchor", "near", "far"} & set(columns) or len(columns) < 2:
         return ""
-    return _of_kind(records)
+    for table in melted(records):
+        if sum("{n}" in name for name in table.columns) >= MIN_NUMBERED:
+            records = table
+    return _of_kind(records) if records.size > 1 else ""
 
 
 def header_again(records: Records) -> list[int]:
@@ -108,6 +113,12 @@ def _of_kind(records: Records) -> str:
         if size > 3:
             return f"column {answered[0].name} names one of {size} objects ({names}): expected three, or an anchor"
         return f"column {answered[0].name} names one of {names}, and no column what they were compared with"
+    if answered and (spelt := spelt_otherwise(answered[0], groups[0])):
+        names = ", ".join(column.name for column in groups[0])
+        return (
+            f"column {answered[0].name} spells objects in another way than {names}: {spelt[0]!r} and {spelt[1]!r}; "
+            "next: write each in one way"
+        )
     if answered:
         names, texts = ", ".join(column.name for column in groups[0]), sorted(answered[0].distinct)
         rivals = [column.name for column in answered[1:] if column.distinct == answered[0].distinct]

@@ -1,5 +1,6 @@
 """The first records of the sources of a run, from which its layout is inferred."""
 
+from collections import deque
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
@@ -11,6 +12,7 @@ from connectors.files.readers import Sizes, kind_of, open_reader
 from stream_engine.data.csv_grammar import delimiter_of
 from stream_engine.formats.options import UnusableOptions
 from stream_engine.formats.record_columns import Records, records_of
+from stream_engine.formats.trial_filters import MAX_RECORD_KINDS, marks, may_mark
 from stream_engine.input.record_rows import rows_of_record
 from stream_engine.input.settings import Settings
 from stream_engine.input.sources import source, text_layout_of
@@ -39,6 +41,56 @@ def first_records(settings: Settings) -> Records:
         if size >= MAX_ROWS:
             break
     return records_of(columns, commas)
+
+
+MAX_LATER_ROWS = 200_000  # in which marks are looked for
+MAX_SAMPLED = 1000  # of the rows around those that have one
+N_BESIDE = 40  # rows before and after such a row, mostly of the same participant
+
+
+def with_later_marks(settings: Settings, records: Records) -> Records:
+    """The first rows, and after them those around the first one with each mark that they lack: practice, or not to be
+    used. Other rows of a long file are not looked at. O(rows) if a column may hold such marks, else O(1)."""
+    seen = {name: {*column.texts} for name, column in records.columns.items() if may_mark(name)}
+    if records.size < MAX_ROWS or not seen:
+        return records
+    rows: list[dict[str, Any]] = []
+    before, n_after = deque[dict[str, Any]](maxlen=N_BESIDE), 0
+    for row in islice(_all_rows(settings), records.size, MAX_LATER_ROWS):
+        new = {name: text for name in seen if (text := str(row.get(name) or "").strip()) not in seen[name]}
+        for name, text in new.items():
+            if len(seen[name]) <= MAX_RECORD_KINDS:
+                seen[name].add(text)
+                n_after = N_BESIDE + 1 if marks(name, text) else n_after
+        if n_after:
+            rows += [*before, row]
+            before.clear()
+            n_after -= 1
+        else:
+            before.append(row)
+        if len(rows) >= MAX_SAMPLED:
+            break
+    later = records_of({name: [row.get(name) for row in rows] for name in records.columns})
+    columns = {
+        name: column._replace(values=[*column.values, *later.columns[name].values])
+        for name, column in records.columns.items()
+        if rows and name in later.columns
+    }
+    return records._replace(columns=columns, size=records.size + len(rows), n_later=len(rows)) if rows else records
+
+
+def _all_rows(settings: Settings) -> Iterator[dict[str, Any]]:
+    """The rows of all files."""
+    paths = [path for scheme, glob in map(split_uri, settings.source) if scheme == "file" for path in expand(glob)]
+    for path in paths[:MAX_FILES]:
+        try:
+            kind = kind_of(path, settings.input.format, text_layout_of(settings))
+            with closing(open_reader(path, kind, Position(0), _BLOCK_SIZES)) as reader:
+                while (record := reader.read()) is not None:
+                    if not record.problem:
+                        yield from (row for _, row in rows_of_record(record, record.format) if isinstance(row, dict))
+        except (SourceFailed, UnusableSource, UnusableOptions, OSError, ValueError, RecursionError):
+            continue  # the run itself reports the problem
 
 
 def first_columns(settings: Settings) -> list[str]:

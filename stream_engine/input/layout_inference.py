@@ -21,7 +21,7 @@ from stream_engine.formats.trial_filters import header_rows
 from stream_engine.formats.unreadable import COMMAND, fact_of, header_again
 from stream_engine.input.answers_in_words import answers, in_words
 from stream_engine.input.decoding import RecordDecoder
-from stream_engine.input.first_records import MAX_FILES, first_of_files, first_records
+from stream_engine.input.first_records import MAX_FILES, first_of_files, first_records, with_later_marks
 from stream_engine.input.settings import Input, Settings
 from stream_engine.input.source_checks import check_runnable
 from stream_engine.input.sources import event_options
@@ -42,7 +42,7 @@ def prepare(settings: Settings, command: str = "") -> PreparedSettings:
     problem, encoding = "", _encoding(settings)
     for layout in (*_layouts(settings), structs.replace(events, encoding=encoding)):
         layout_settings = structs.replace(settings, input=layout)
-        records = first_records(layout_settings)
+        records = with_later_marks(layout_settings, first_records(layout_settings))
         if header_rows_again := header_again(matching(records, events.where)):
             rows = records.select(row for row in range(records.size) if row not in {*header_rows_again})
             header_problem = _repeated_header(
@@ -65,6 +65,20 @@ def prepare(settings: Settings, command: str = "") -> PreparedSettings:
         problem = fact + _next_step(Obstacle(fact), settings, command)
     problem = problem.replace(COMMAND, command_of(structs.replace(settings, input=Input()), command))
     return PreparedSettings(settings, problem=f"{settings.source[0]}: {problem}" if problem else "")
+
+
+def working_readings(settings: Settings) -> tuple[Settings, ...]:
+    """What the records themselves suggest, without the options that say how they are read: readings that were tried."""
+    events, default = settings.input, Input()
+    events = structs.replace(
+        events,
+        **{
+            name: getattr(default, name)
+            for name in ("type_", "columns", "answers_by", "codes", "answer_is", "separator")
+        },
+    )
+    prepared = prepare(structs.replace(settings, input=events))
+    return prepared.rivals or ((prepared.settings,) if prepared.line else ())
 
 
 def _times_of_no_date(settings: Settings) -> tuple[Decision, ...]:

@@ -22,7 +22,7 @@ from stream_engine.formats.wide_columns import wide_questions
 from stream_engine.input.answers_in_words import answers, in_words
 from stream_engine.input.decoding import Block, RecordDecoder
 from stream_engine.input.first_records import first_columns, first_records
-from stream_engine.input.layout_inference import PreparedSettings, command_of, examples, prepare
+from stream_engine.input.layout_inference import PreparedSettings, command_of, examples, prepare, working_readings
 from stream_engine.input.settings import Settings
 from stream_engine.input.sources import event_options, source, text_layout_of
 from stream_engine.service.dead_letters import ENCODING, MIN_EVENTS
@@ -136,6 +136,9 @@ def preview(settings: Settings, max_events: int) -> Preview:
     result.no_answers = _no_answers(settings) if result.refused else ""
     result.sent_twice = ingest.repeats.in_words()
     result.max_reject_ratio = settings.input.max_reject_ratio
+    if result.is_refused:
+        result.command = ", or ".join(map(command_of, working_readings(settings)))
+        result.no_answers = "" if result.command else result.no_answers
     result.refused = Counter(dict(result.refused.most_common()))
     result.objects, result.names, result.suspicious = len(names), list(names)[:20], suspicious_names(names)
     numbers = sorted(workers.values())

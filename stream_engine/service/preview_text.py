@@ -42,7 +42,12 @@ def as_text(result: Preview, source: str) -> str:
     lines += [f"    {decision:{width}}  {excluded}: {why}" for decision, excluded, why in result.evidence]
     lines += ["  first events:", *(f"    {entry}" for entry in result.first)] if result.first else []
     lines += ["  first rejected:", *(f"    {entry}" for entry in result.first_refused)] if result.first_refused else []
-    return "\n".join([*lines, f"  command      {result.command}", "nothing was written"])
+    return "\n".join([*lines, *_command(result), "nothing was written"])
+
+
+def _command(result: Preview) -> list[str]:
+    """The command that reads the input so, or the one that the file suggests, where these options read little of it."""
+    return [f"  {'try instead' if result.is_refused else 'command':13}{result.command}"] if result.command else []
 
 
 MAX_NAMED = 6  # columns of one field that are named
