@@ -110,7 +110,11 @@ def _lacking(header: bytes, names: list[str], lacking: list[str], options: Event
             f"omit --delimiter, or use --delimiter {chr(likely)!r} ({_columns_are(lacking)} missing)"
         )
     first = ", or skip lines before the header with --skip-rows" if len(names) == 1 else ""
-    first += ", or say --no-header if this line is a row" if len({*names}) < len(names) else ""
+    first += (
+        ", or say --no-header if this line is a row"
+        if len({*filter(None, names)}) < len([*filter(None, names)])
+        else ""
+    )
     first += (
         ", and give the type of the rows unless they are triplets: --type odd_one_out, pick, ..."
         if options.type is None

@@ -162,9 +162,9 @@ _PARTICIPANTS = (
     "agentid vp vpn vpnr vpcode versuchsperson proband teilnehmer case recordid sujet sujeto session"
 )
 _PEOPLE = (  # with and without a word for a number
-    "participant subject worker respondent rater annotator proband probanden versuchsperson versuchspersonen teilnehmer "
+    "participant subject worker respondent rater annotator proband probanden versuchsperson versuchspersonen "
     "vp vpn pbn ppt ppn pp participante sujet sujeto participants repondant deelnemer proefpersoon prolific sona mturk "
-    "teilnehmerin panelist subj sub studysubject labeler labeller turker student child kind befragter umfrageteilnehmer"
+    "teilnehmer teilnehmerin panelist subj sub studysubject labeler labeller turker student child kind befragter"
 )
 _NUMBERS = ("id", "nr", "no", "num", "number", "code", "pid", "name", "nummer", "kurzel", "numero")
 PARTICIPANTS = tuple(  # the likeliest first

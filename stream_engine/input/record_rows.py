@@ -25,7 +25,7 @@ def _rows_of_csv(record: Record) -> Iterator[tuple[int, dict[str, str] | str]]:
     except ValueError as error:
         problem = f"is {NOT_UTF8}" if isinstance(error, UnicodeError) else error
         raise UnreadableHeader(f"{record.partition}: the header {problem}") from None
-    if repeated_names := [name for place, name in enumerate(names) if name in names[:place]]:
+    if repeated_names := [name for place, name in enumerate(names) if name and name in names[:place]]:
         raise UnreadableHeader(f"{record.partition}: column {repeated_names[0]!r} occurs twice")
     delimiter, value = delimiter_of(record.header), bytes(record.value)
     rows = rows_of(value, len(names), delimiter)
