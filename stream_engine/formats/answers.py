@@ -12,7 +12,7 @@ from stream_engine.formats.event_fields import place_of
 from stream_engine.formats.field_values import flag_of, number_of
 from stream_engine.formats.options import FIRST_OF
 from stream_engine.formats.record_columns import Column, Records
-from stream_engine.formats.trial_filters import RECORD_KIND_WORDS
+from stream_engine.formats.trial_filters import RECORD_KIND_WORDS, is_mark
 from stream_engine.formats.vocabulary import (
     ANCHOR,
     ANSWER,
@@ -352,6 +352,7 @@ def code_columns(records: Records, group: Sequence[Column]) -> list[Column]:
         for column in records.columns.values()
         if 1 < len(column.distinct) <= max(size, 2) + 1
         and column not in group
+        and not is_mark(column)
         and not (RECORD_KIND_WORDS | OTHER | TRUTH | MATERIAL | {"set", "sex", "gender"}) & set(column.words)
         and sum(value is not None for value in column.values) > 0.5 * records.size
     ]

@@ -112,7 +112,7 @@ def _lacking(header: bytes, names: list[str], lacking: list[str], options: Event
     first = ", or skip lines before the header with --skip-rows" if len(names) == 1 else ""
     first += (
         ", or say --no-header if this line is a row"
-        if len({*filter(None, names)}) < len([*filter(None, names)])
+        if any(name and name in names[:place] for place, name in enumerate(names))
         else ""
     )
     first += (

@@ -93,7 +93,7 @@ def _answers(records: Records, group: Sequence[Column], by_index: bool) -> Itera
         column
         for column, share in shares
         if share >= MIN_FIT
-        and (is_answer(column) and not OTHER - ANSWER & set(column.words))
+        and (is_answer(column) and not OTHER - ANSWER - {"trial"} & set(column.words))
         and not ANCHOR & set(column.words)
     ]
     several = [column for column in named if all(column is other or _differ(column, other) for other in named)]
@@ -106,7 +106,7 @@ def _answers(records: Records, group: Sequence[Column], by_index: bool) -> Itera
         names_of = ", ".join(column.name for column in named)
         yield Answer(tuple(column.name for column in named), why=f"{names_of} name different objects of those shown")
     for column, share in sorted(shares, key=lambda column: -column[1]):
-        called = is_answer(column) and not OTHER & (set(column.words) - ANSWER - {"index", "position"})
+        called = is_answer(column) and not OTHER & (set(column.words) - ANSWER - {"index", "position", "trial"})
         if called or (share == 1 and sum(map(bool, column.values)) > 3 and not ANCHOR & set(column.words)):
             yield from answers_of(column, group, by_index)
 
@@ -225,10 +225,13 @@ def anchors_of(records: Records, group: Sequence[Column], answers: Sequence[str]
         if column in group or column.name in answers or not column.distinct:
             continue
         words = set(column.words)
-        if any(value is not None and len(value) > 1 for value in column.values) or (TRUTH | OTHER) & words - {"id"}:
+        if any(value is not None and len(value) > 1 for value in column.values) or (TRUTH | OTHER) & words - {
+            "id",
+            "trial",
+        }:
             continue
         called = bool(ANCHOR & words) or column.name in "xX"
-        if "id" in words and not called:
+        if {"id", "trial"} & words and not called:
             continue
         share = max(shared_values(column, other) for other in group)
         repeats = sum(

@@ -191,7 +191,8 @@ _REASON = {"reason", "reasons", "note", "notes", "comment", "comments", "why", "
 _LEAVE_OUT = set(
     words_of(
         "invalid exclude excluded exclusion reject rejected rejection discard discarded omit omitted ignore ignored "
-        "remove removed drop dropped disqualified withdrawn ausschluss ausgeschlossen ausschliessen ungultig exclu "
+        "remove removed drop dropped disqualified withdrawn bot cancelled canceled skipped "
+        "ausschluss ausgeschlossen ausschliessen ungultig exclu "
         "exclus exclure excluido excluida excluir uitgesloten uitsluiten"
     )
 )
@@ -202,6 +203,7 @@ _KEEP = set(
     )
 )
 _COMPLETE = set(words_of("finished finish complete completed done beendet fertig abgeschlossen termine terminado"))
+_ENDED = {"submitdate", "ended", "at", "date", "time", "timestamp", "on", "submitted"}  # when: LimeSurvey, formr
 _TESTED = {"attention", "comprehension", "manipulation", "captcha", "instructional", "imc", "catch", "check", "quality"}
 _FAILED = {"fail", "failed", "failing", "wrong", "incorrect", "not passed", "bad"}
 _PASSED = {"pass", "passed", "ok", "right", "correct", "good"}
@@ -243,6 +245,11 @@ def unusable(records: Records, used: Sequence[str]) -> tuple[list[Filters], list
     return certain, open_marks
 
 
+def is_mark(column: Column) -> bool:
+    """Whether some value of a column says that a row is not to be used."""
+    return bool(_marks_of(column)[1])
+
+
 def may_mark(name: str) -> bool:
     """Whether a column that is called so may say that a row is practice, or not to be used."""
     words = {*words_of(name)}
@@ -264,7 +271,7 @@ def marks(name: str, text: str) -> bool:
 
 def _marks_of(column: Column) -> tuple[bool, set[str | None]]:
     """The values of a column that mark rows as not to be used, and whether they say so for certain; None: no value."""
-    words = set(column.words) - _ABOUT
+    words = {*words_of(column.name.rpartition(".")[2])} - _ABOUT
     folded = {text: " ".join(words_of(text)) for text in column.distinct}
 
     def having(texts: set[str]) -> set[str | None]:
@@ -287,12 +294,12 @@ def _marks_of(column: Column) -> tuple[bool, set[str | None]]:
     if words <= _KEEP | _COMPLETE:
         if is_boolean(column):
             return (words <= _KEEP, false) if (false := flagged(False)) else (False, {None})
-        return False, having(_OPEN_STATUS)
+        return False, having(_OPEN_STATUS) or ({None} if words <= _COMPLETE else set())
     if _TESTED & words and (_RESULTS | _CATCH_WORDS | _FAILED) & words:
         if not is_boolean(column):
             return False, having(_FAILED) if {*folded.values()} <= _FAILED | _PASSED else set()
         return False, flagged(bool(_FAILED & words)) if (_RESULTS | _FAILED) & words else set()
-    return False, {None} if words == {"submitdate"} else set()  # LimeSurvey
+    return False, {None} if words <= _COMPLETE | _ENDED and (_COMPLETE | {"submitdate", "ended"}) & words else set()
 
 
 def _disjoint(records: Records, objects: Sequence[str], column: Column, values: Sequence[str]) -> bool:

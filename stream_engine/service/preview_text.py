@@ -20,7 +20,7 @@ def as_text(result: Preview, source: str) -> str:
     rows: Mapping[str, str] = {
         "read as": result.read_as.removeprefix("read as "),
         "columns": _columns(result),
-        "not used": ", ".join(name for name in result.columns if name not in result.used_as),
+        "not used": ", ".join(name for name in result.columns if name and name not in result.used_as),
         "events": f"{result.events:,} ({extent}), {result.comparisons:,} comparisons"
         + (f", {result.filtered:,} excluded" if result.filtered else ""),
         "rejected": ", ".join(f"{n:,} {reason}" for reason, n in result.refused.items()),

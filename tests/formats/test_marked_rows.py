@@ -62,6 +62,7 @@ OF_SOME = {
         *(("AssignmentStatus", "Submitted", "Rejected"), ("Reject", "", "too fast, no attention")),
         *(("exclude", "0", "1"), ("exclude", "0.0", "1.0"), ("excluded", "FALSE", "TRUE"), ("include", "1", "0")),
         *(("participant_excluded", "no", "yes"), ("exclude_from_analysis", "", "x"), ("consent", "ja", "nein")),
+        *(("participant._is_bot", "0", "1"), ("was_cancelled", "False", "True")),
         *(("usable", "yes", "no"), ("Ausschluss", "nein", "ja"), ("Status", "IP Address", "Spam")),
     ],
     "named": [
@@ -69,7 +70,7 @@ OF_SOME = {
             ("Finished", "True", "False"),
             ("Finished", "1", "0"),
             ("completed", "yes", "no"),
-            ("status", "OK", "Partial"),
+            *(("status", "OK", "Partial"), ("ended", "2024-05-01", ""), ("completed_at", "2024-05-01", "")),
         ),
         *(("attention_passed", "true", "false"), ("attention_check_failed", "0", "1"), ("IMC check", "pass", "fail")),
         *(("submitdate", "2024-05-01 10:00", ""), ("triplets_complete", "2", "0"), ("valid", "x", "")),
@@ -176,6 +177,22 @@ def test_ids_and_indices_are_read(tmp_path):
         assert f"--answers-by {('index', 'position')[first]}" in said and events(said) == 120
     said = previewed(saved(tmp_path, [{**row, "selected_index": 1} for row in rows]))
     assert "could count from 0 or from 1" in said
+
+
+def test_columns_that_say_trial_are_read_beside_a_form_that_is_not_complete(tmp_path):
+    rows = [
+        {"record_id": n // 12, "trial_ref": r["anchor"], "trial_a": r["left"], "trial_b": r["right"]}
+        | {"trial_choice": 1 + (r["response"] == "right"), "triplet_complete": 2 if n % 12 < 11 else 0}
+        for n, r in enumerate(trials())
+    ]
+    said = previewed(saved(tmp_path, rows))
+    assert events(said) == 120 and "10 of 120 rows count although triplet_complete is 0" in said, said
+
+
+def test_columns_without_a_name_are_passed_over(tmp_path):
+    path = saved(tmp_path, trials())
+    path.write_text("".join(f"{line},,\n" for line in path.read_text().splitlines()))
+    assert events(previewed(path)) == 120
 
 
 def test_a_list_that_is_called_a_ranking_is_one(tmp_path):
