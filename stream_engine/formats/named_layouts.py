@@ -197,8 +197,8 @@ def ranks_of_objects(records: Records) -> Iterator[Proposal]:
         lists = {len(value) for value in column.values if value}
         called = RANKS & set(column.words) and not RATINGS & set(column.words)
         if called and min(lists) > 1 and (anchors := anchors_of(records, [column], ())):
-            fields = {"anchor": (anchors[0].name,), "ranked": (column.name,)}
-            yield Proposal("ranking", fields, Answer(), "a list in order", (6,), "", _asks_for_farther([column]))
+            of_list = {"anchor": (anchors[0].name,), "ranked": (column.name,)}
+            yield Proposal("ranking", of_list, Answer(), "a list in order", (6,), "", _asks_for_farther([column]))
     for group in shown_in(columns):
         if len(group) < 3 or not (anchors := anchors_of(records, group, ())):
             continue

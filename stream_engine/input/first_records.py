@@ -9,6 +9,7 @@ from typing import Any
 from connectors import STORES, Position, Record, SourceFailed, UnusableSource, split_uri
 from connectors.files import expand
 from connectors.files.readers import Sizes, kind_of, open_reader
+from connectors.files.workbooks import Sheet
 from stream_engine.data.csv_grammar import delimiter_of
 from stream_engine.formats.options import UnusableOptions
 from stream_engine.formats.record_columns import Records, records_of
@@ -118,6 +119,19 @@ def first_of_files(settings: Settings) -> Iterator[Record]:
             continue
         finally:
             reader.close()
+
+
+def other_sheets(settings: Settings) -> str:
+    """What is not read of workbooks, in words."""
+    paths = [path for scheme, glob in map(split_uri, settings.source) if scheme == "file" for path in expand(glob)]
+    for path in (path for path in paths[:MAX_FILES] if path.casefold().endswith(".xlsx")):
+        try:
+            with closing(Sheet(path)) as sheet:
+                if sheet.notice:
+                    return sheet.notice
+        except (UnusableSource, SourceFailed, OSError, ValueError):
+            continue  # the run itself reports the problem
+    return ""
 
 
 def _shortened(record: Record) -> Record:

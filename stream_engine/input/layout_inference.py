@@ -21,7 +21,7 @@ from stream_engine.formats.trial_filters import header_rows
 from stream_engine.formats.unreadable import COMMAND, fact_of, header_again
 from stream_engine.input.answers_in_words import answers, in_words
 from stream_engine.input.decoding import RecordDecoder
-from stream_engine.input.first_records import MAX_FILES, first_of_files, first_records, with_later_marks
+from stream_engine.input.first_records import MAX_FILES, first_of_files, first_records, other_sheets, with_later_marks
 from stream_engine.input.settings import Input, Settings
 from stream_engine.input.source_checks import check_runnable
 from stream_engine.input.sources import event_options
@@ -63,6 +63,9 @@ def prepare(settings: Settings, command: str = "") -> PreparedSettings:
     readable = bool(events.where) and bool(understood(first_records(settings)).readings)
     if not problem and (fact := fact_of(first_records(settings), events.where, n_rows, readable)):
         problem = fact + _next_step(Obstacle(fact), settings, command)
+    is_own = {"type", "anchor", "near_i"} & {*first_records(settings).columns}
+    if (problem or not is_own) and (sheets := other_sheets(settings)):
+        problem = f"{problem or 'no answers are recognised'}; {sheets}: save the sheet of the answers as a file"
     problem = problem.replace(COMMAND, command_of(structs.replace(settings, input=Input()), command))
     return PreparedSettings(settings, problem=f"{settings.source[0]}: {problem}" if problem else "")
 

@@ -219,3 +219,13 @@ def test_small_numbers_in_a_column_time_are_named(tmp_path):
 def test_a_filter_for_a_whole_number_is_also_for_its_float():
     records = records_of({"x": ["1", "0", "2.0"]})
     assert matching(records, {"x!=": "1"}).size == 2 and matching(records, {"x": "2"}).size == 1
+
+
+def test_a_workbook_without_answers_in_its_first_sheet_names_the_others(tmp_path):
+    book = pytest.importorskip("openpyxl").Workbook()
+    book.active.append(["A study of animals"])
+    sheet = book.create_sheet("Data")
+    for row in ([*trials()[0]], *([*row.values()] for row in trials())):
+        sheet.append(row)
+    book.save(tmp_path / "study.xlsx")
+    assert "not read: 'Data': save the sheet" in previewed(tmp_path / "study.xlsx")
