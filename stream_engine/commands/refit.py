@@ -134,7 +134,10 @@ def refit(store: Store, kind: str, which: str, params: dict[str, Any], seed: int
     if shown == "json":
         threading.Thread(target=_end_with_the_reader, daemon=True).start()
     excluded = store.excluded()
-    snapshot = exclusion.without(store.named(which), excluded)
+    whole = store.named(which)
+    snapshot = exclusion.without(whole, excluded)
+    if whole.counters["comparisons"] and not snapshot.counters["comparisons"]:
+        raise CannotRefit(f"{kind}: {exclusion.nothing_left(excluded)}")
     previous = store.latest_artifact(kind, snapshot.sequence, len(snapshot.objects))
     needed = _needed(store, kind, which, snapshot, excluded, seed, shown)
     began = time.process_time()

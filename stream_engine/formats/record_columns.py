@@ -50,6 +50,7 @@ class Records(NamedTuple):
     size: int
     decimal_commas: bool = False  # whether numbers may have one: in CSV with another delimiter
     separators: Mapping[str, str] = {}  # of the lists in the cells of these columns
+    cut: int = 0  # further rows that are none of these, because they have too few or too many cells
 
     def select(self, rows: Iterable[int]) -> "Records":
         """The records of these numbers."""
