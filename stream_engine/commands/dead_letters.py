@@ -220,9 +220,9 @@ def _write_raw(letters: Iterator[DeadLetter], skipped: Counter[str], header_of: 
         if letter.partition not in headers:
             try:
                 header = header_of(letter.partition)
-            except (OSError, UnusableSource, SourceFailed) as error:
+            except (OSError, UnusableSource, SourceFailed):
                 header = b""
-                skipped[f"the header of {letter.partition}, which cannot be read: {error}"] += 1
+                skipped[f"the header of {letter.partition}, which cannot be read any more"] += 1
             if header and header not in headers.values():
                 if any(headers.values()):
                     skipped["--partition selects the rows of one file; these files have different headers"] += 1
