@@ -37,7 +37,7 @@ RESERVED = 1 << 30  # bytes
 
 @click.command("refit")
 @state_option
-@click.argument("kind", type=click.Choice(list(REFITS)))
+@click.argument("kind", metavar="KIND", type=click.Choice(list(REFITS)))
 @snapshot_option
 @click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Parameter of the refit.")
 @click.option(
@@ -74,7 +74,11 @@ def command(
     exclude: tuple[str, ...],
     include: tuple[str, ...],
 ) -> None:
-    """Fit one model to a published snapshot, in the foreground."""
+    """Fit one model to a published snapshot, in the foreground.
+
+    KIND is spectral, hierarchy, reliability (accuracy of each participant), triplet_boost, classify, dimensions,
+    sdp_clustering, alignment, embedding (the map), clusters, kernel_learning or partial_order_embedding.
+    """
     if memory_gb is not None:
         limit_memory(memory_gb)
     settings = configuration.load(config, {"refits.seed": seed})
