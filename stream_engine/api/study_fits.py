@@ -179,8 +179,11 @@ class Fits:
         ValueError
             If the refit is unknown, or if the answers are not sufficient (`CannotRefit`).
         """
+        from stream_engine.exports.clusters import reports
+
         _check_kind("details", kind)
-        return dict(self._artifact(kind).report)
+        self._artifact(kind)
+        return dict(reports(self.published)[kind])
 
     def save(self, directory: str | Path) -> Path:
         """Save the snapshot and all fits as a state directory, for the command line and for `read`.

@@ -48,7 +48,9 @@ state_option = click.option("--state", required=True, metavar="DIR", help="State
 raw_option = click.option(
     "--raw", is_flag=True, help="Write texts in CSV unchanged, even those that a spreadsheet would run as formulas."
 )
-snapshot_option = click.option("--snapshot", default="latest", metavar="N|latest", help="Snapshot to read.")
+snapshot_option = click.option(
+    "--snapshot", default="latest", metavar="N|latest", help="Snapshot to read. Default: the newest."
+)
 
 
 def verb(name: str) -> click.Command:

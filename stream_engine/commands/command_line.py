@@ -40,7 +40,7 @@ def _print_version(ctx: click.Context, parameter: click.Parameter, asked: bool) 
 )
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def cli(debug: bool) -> None:
-    """Streaming online-learning engine for comparison data: triplets, quadruplets, rankings and their kin."""
+    """Analyse answers such as "A is more like B than like C", from a survey or a stream: map, groups, predictions."""
 
 
 def exit_status(error: Exception) -> int | None:

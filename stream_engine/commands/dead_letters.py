@@ -6,24 +6,25 @@ Both read only and take no lock; a run may be at work.
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import click
 
-from connectors import DeadLetter
+from connectors import DeadLetter, Position, SourceFailed, UnusableSource
 from connectors.arrow_headers import STREAM_START
 from connectors.files.dead_letters import StoredLine
-from connectors.files.readers import LineNumbers
+from connectors.files.readers import LineNumbers, Sizes, kind_of, open_reader
 from stream_engine.data.comparisons import REASONS
 from stream_engine.input.record_units import MAX_STORED_BYTES
 from stream_engine.input.settings import Settings
 from stream_engine.input.sources import text_layout_of
 from stream_engine.input.stored_options import with_options_of
-from stream_engine.service.dead_letters import letters_of
+from stream_engine.service.dead_letters import letters_in_folders, letters_of
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 
@@ -81,6 +82,9 @@ def grouped(snapshot: Snapshot, folder: Path) -> dict[str, Any]:
         "letters": sum(group["letters"] for group in groups.values()),
         "groups": sorted(groups.values(), key=lambda group: (-group["letters"], group["reason"], group["partition"])),
         "damaged": damaged,
+        "elsewhere": letters_in_folders(snapshot.counters)
+        - sum(group["letters"] for group in groups.values())
+        - damaged,
         "lost": n_removed.get("lost", 0),
         "removed": n_removed.get("removed", 0),
         "removed_bytes": n_removed.get("removed_bytes", 0),
@@ -118,6 +122,9 @@ def _table(contents: Mapping[str, Any]) -> str:
         lines.append(f"{contents['damaged']:12,}  damaged lines; `verify` names their files")
     if contents["removed"]:
         lines.append(f"{contents['removed']:12,}  removed by the size limit ({contents['removed_bytes']:,} bytes)")
+    if contents["elsewhere"] > 0:
+        elsewhere = "rejected events have their dead letters elsewhere: name the folder, if a run had --dead-letters"
+        lines.append(f"{contents['elsewhere']:12,}  {elsewhere}")
     if contents["lost"]:
         lines.append(f"{contents['lost']:12,}  lost with their folder")
     return "\n".join(lines)
@@ -137,7 +144,11 @@ def _short(value: str) -> str:
 @click.option("--partition", metavar="NAME", help="Show only events of this partition, as `list` names it.")
 @click.option("--limit", type=int, metavar="N", help="Number of events to show (0: all).  [default: 20; --raw: 0]")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object per line.")
-@click.option("--raw", is_flag=True, help="Write the original events, one per line, for `stream-engine run`.")
+@click.option(
+    "--raw",
+    is_flag=True,
+    help="Write the original events, one per line, CSV rows below their header, for `stream-engine run`.",
+)
 def show(
     state: str,
     dead_letters: str | None,
@@ -156,7 +167,9 @@ def show(
     chosen = (letter for letter in stored if reason in (None, letter.reason) and partition in (None, letter.partition))
     letters = islice(chosen, (limit if limit is not None else 0 if raw else 20) or None)
     if raw:
-        _write_raw(letters, skipped)
+        _write_raw(
+            letters, skipped, partial(_header_of, with_options_of(Settings(), snapshot.counters.get("input", {})))
+        )
     else:
         with closing(lines_of(snapshot)) as lines:
             for letter in letters:
@@ -187,9 +200,34 @@ def as_text(letter: Mapping[str, Any]) -> str:
     return f"{letter['partition']}{at}  {letter['reason']}: {letter['message']}\n    {value}"
 
 
-def _write_raw(letters: Iterator[DeadLetter], skipped: Counter[str]) -> None:
-    """Write the bytes of whole events, a line each: what holds only a part of one could be read as another event."""
+def _header_of(settings: Settings, partition: str) -> bytes:
+    """The header of a CSV file; b"" where it has none. Raises `OSError`, `UnusableSource`, `SourceFailed`."""
+    if not partition.startswith("/") or not settings.input.header:
+        return b""
+    kind = kind_of(partition, settings.input.format, text_layout_of(settings))
+    if kind.name != "csv":
+        return b""
+    with closing(open_reader(partition, kind, Position(0), Sizes(1 << 20))) as reader:
+        record = reader.read()
+    return bytes(record.header).rstrip(b"\r\n") if record is not None else b""
+
+
+def _write_raw(letters: Iterator[DeadLetter], skipped: Counter[str], header_of: Callable[[str], bytes]) -> None:
+    """Write the bytes of whole events, a line each: what holds only a part of one could be read as another event. Rows
+    of CSV follow the header of their file."""
+    headers: dict[str, bytes] = {}  # by partition
     for letter in letters:
+        if letter.partition not in headers:
+            try:
+                header = header_of(letter.partition)
+            except (OSError, UnusableSource, SourceFailed):
+                header = b""
+                skipped[f"the header of {letter.partition}, which cannot be read any more"] += 1
+            if header and header not in headers.values():
+                if any(headers.values()):
+                    skipped["--partition selects the rows of one file; these files have different headers"] += 1
+                sys.stdout.buffer.write(header + b"\n")
+            headers[letter.partition] = header
         value = letter.value
         if letter.reason == "incomplete" or (letter.reason == "too_large" and not 0 < len(value) < MAX_STORED_BYTES):
             skipped["the stored event is truncated"] += 1

@@ -12,7 +12,7 @@ from connectors import SourceFailed
 from stream_engine.formats.event_fields import where_of
 from stream_engine.input.settings import Settings
 from stream_engine.input.settings import loading as configuration
-from stream_engine.state.exclusion import BadExclusion, check_known, participants_in, without
+from stream_engine.state.exclusion import BadExclusion, check_known, check_some_remain, participants_in
 from stream_engine.state.forgetting import CannotForget
 from stream_engine.state.store import Store
 
@@ -173,7 +173,7 @@ def apply_exclusion(store: Store, exclude: Sequence[str], include: Sequence[str]
         if store.sequences() and not start_over:
             whole = store.named("latest")
             check_known(out, whole)
-            without(whole, out)
+            check_some_remain(whole, (set(store.excluded()) - set(back)) | set(out))
         store.directory.mkdir(parents=True, exist_ok=True)
         store.exclude(out, back)
     except (BadExclusion, CannotForget) as error:

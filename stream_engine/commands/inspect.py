@@ -17,6 +17,7 @@ from connectors.files.streams import CODECS
 from stream_engine.commands import state_option
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.evaluation.kept_responses import kept_responses
+from stream_engine.exports.clusters import reports
 from stream_engine.exports.models import COUNTS_TOLD
 from stream_engine.report.findings import Finding, findings, warnings
 from stream_engine.report.findings.facts import Commands, Facts
@@ -53,7 +54,7 @@ def inspect(state: str) -> dict[str, Any]:
     store = Store(state)
     published = store.published()
     facts = Facts(published, Commands(str(store.directory), in_use=store.in_use), store.noted(COUNTS_TOLD))
-    statements = findings(facts)
+    statements, reports_of = findings(facts), reports(published)
     return {
         "state": str(store.directory),
         "snapshots": store.sequences(),
@@ -64,7 +65,7 @@ def inspect(state: str) -> dict[str, Any]:
                 "snapshot": artifact.sequence,
                 "seed": artifact.seed,
                 "params": artifact.params,
-                "report": artifact.report,
+                "report": reports_of[kind],
             }
             for kind, artifact in published.artifacts.items()
         },

@@ -4,8 +4,9 @@ With `--into N` they become the states of N shares (`service.repair.reshard`). S
 first partition, so the order in which they are named does not matter.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from os.path import normpath
 from pathlib import Path
 
 import click
@@ -24,15 +25,27 @@ from stream_engine.state.store import Lock, NoSuchSnapshot, Store
 @click.option(
     "--into", type=click.IntRange(1, 10_000), metavar="N", help="Redistribute a complete set of states over N shards."
 )
-def command(states: tuple[str, ...], out: str, into: int | None) -> None:
+@click.option(
+    "--dead-letters",
+    "folders",
+    multiple=True,
+    metavar="FOLDER",
+    help="With --into: folder of the dead letters of each STATE, in the same order. Default: STATE/dead_letters.",
+)
+def command(states: tuple[str, ...], out: str, into: int | None, folders: tuple[str, ...]) -> None:
     """Sum states that read disjoint partitions, or redistribute them over N shards.
 
     The sum equals the state of a single process. With --into, STATE... is a complete set of shards of topics, and the
     new states are OUT/shard-0, OUT/shard-1, and so on. States that have read files cannot be divided. A participant
     who is excluded in one of the states is excluded in all new ones.
     """
+    if folders and (into is None or len(folders) != len(states)):
+        raise click.UsageError(
+            f"--dead-letters: got {len(folders):,} folders for {len(states):,} states, expected one for each, with "
+            "--into; a sum leaves the dead letters where they are"
+        )
     if into is not None:
-        _redistribute(states, into, Path(out).absolute())
+        _redistribute(states, into, Path(out).absolute(), dict(zip(map(normpath, states), map(Path, folders))))
         return
     merged, new = merge(states, out)
     excluded = _excluded_in(states)
@@ -71,14 +84,14 @@ def merge(states: Iterable[str], out: str) -> tuple[Snapshot, bool]:
         lock.release()
 
 
-def _redistribute(states: tuple[str, ...], into: int, out: Path) -> None:
+def _redistribute(states: tuple[str, ...], into: int, out: Path, folders: Mapping[str, Path]) -> None:
     from connectors.disk import Disk
     from stream_engine.service.repair.reshard import old_states, reshard
 
     with ExitStack() as stack:
         for state, _ in old_states(states):
             stack.callback(Lock(state).release)
-        shards = reshard(old_states(states), into, out, Disk())  # as they are now that nobody writes
+        shards = reshard(old_states(states), into, out, Disk(), folders)  # as they are now that nobody writes
     excluded = _excluded_in(states)
     for shard in shards:
         Store(shard.directory).exclude(excluded)

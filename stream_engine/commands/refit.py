@@ -10,18 +10,16 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import click
-import msgspec
 from threadpoolctl import threadpool_limits
 
 from stream_engine.commands import snapshot_option, state_option
 from stream_engine.commands.input_options import apply_exclusion, exclusion_options
-from stream_engine.commands.inspect import aligned, short
 from stream_engine.data import available_memory
 from stream_engine.data.progress_bars import Bars
 from stream_engine.input.settings import BadSettings
@@ -39,7 +37,7 @@ RESERVED = 1 << 30  # bytes
 
 @click.command("refit")
 @state_option
-@click.argument("kind", type=click.Choice(list(REFITS)))
+@click.argument("kind", metavar="KIND", type=click.Choice(list(REFITS)))
 @snapshot_option
 @click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Parameter of the refit.")
 @click.option(
@@ -56,6 +54,7 @@ RESERVED = 1 << 30  # bytes
     help="TOML configuration file; uses [kernels], [refits] and [signing]. --set takes precedence.",
 )
 @exclusion_options
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable output: every figure by name.")
 @click.option("--params", default="{}", hidden=True)
 @click.option("--seed", type=int, help="Random seed. Default: that of the configuration, otherwise 0.")
 @click.option("--memory-gb", type=float, metavar="GB", help="Memory limit. Default: free memory.")
@@ -71,10 +70,15 @@ def command(
     seed: int | None,
     memory_gb: float | None,
     shown: str,
+    as_json: bool,
     exclude: tuple[str, ...],
     include: tuple[str, ...],
 ) -> None:
-    """Fit one model to a published snapshot, in the foreground."""
+    """Fit one model to a published snapshot, in the foreground.
+
+    KIND is spectral, hierarchy, reliability (accuracy of each participant), triplet_boost, classify, dimensions,
+    sdp_clustering, alignment, embedding (the map), clusters, kernel_learning or partial_order_embedding.
+    """
     if memory_gb is not None:
         limit_memory(memory_gb)
     settings = configuration.load(config, {"refits.seed": seed})
@@ -86,8 +90,30 @@ def command(
     store = Store(state, signing=configuration.signing_of(settings))
     apply_exclusion(store, exclude, include)
     artifact = refit(store, kind, snapshot, parameters, settings.refits.seed, shown)
-    if shown != "json":
-        click.echo(as_text(artifact))
+    if as_json:
+        click.echo(json.dumps(_figures(store, artifact, snapshot), ensure_ascii=False))
+    elif shown != "json":
+        click.echo(_as_text(store, artifact, snapshot))
+
+
+def _figures(store: Store, artifact: Artifact, which: str) -> dict[str, Any]:
+    """Every figure of an artifact, as `inspect --json` has them."""
+    from stream_engine.exports.clusters import reports
+
+    report = reports(store.published(which)).get(artifact.kind, artifact.report)
+    figures = {"kind": artifact.kind, "snapshot": artifact.sequence, "seed": artifact.seed, "params": artifact.params}
+    return figures | {"report": report}
+
+
+def _as_text(store: Store, artifact: Artifact, which: str) -> str:
+    """What an artifact found, in plain words, and where the rest is."""
+    from stream_engine.commands.refit_text import plain_figures
+
+    head = f"{artifact.kind}: fitted to snapshot {artifact.sequence} (seed {artifact.seed})"
+    lines = [f"{text}: {value}" for text, value in plain_figures(_figures(store, artifact, which)["report"])]
+    more = f"All figures: stream-engine inspect --state {store.directory} --json"
+    page = f"Page: stream-engine report --state {store.directory} --out report.html"
+    return "\n".join([head, *(f"  {line}" for line in lines), more, page])
 
 
 def limit_memory(gigabytes: float) -> None:
@@ -134,7 +160,10 @@ def refit(store: Store, kind: str, which: str, params: dict[str, Any], seed: int
     if shown == "json":
         threading.Thread(target=_end_with_the_reader, daemon=True).start()
     excluded = store.excluded()
-    snapshot = exclusion.without(store.named(which), excluded)
+    whole = store.named(which)
+    snapshot = exclusion.without(whole, excluded)
+    if whole.counters["comparisons"] and not snapshot.counters["comparisons"]:
+        raise CannotRefit(f"{kind}: {exclusion.nothing_left(excluded)}")
     previous = store.latest_artifact(kind, snapshot.sequence, len(snapshot.objects))
     needed = _needed(store, kind, which, snapshot, excluded, seed, shown)
     began = time.process_time()
@@ -232,21 +261,3 @@ def _progress(shown: str, kind: str, bars: Bars, stop: threading.Event) -> Calla
         return stop.is_set()
 
     return progress
-
-
-def as_text(artifact: Artifact) -> str:
-    """An artifact's report for people."""
-    params = msgspec.json.encode(artifact.params).decode()
-    head = f"{artifact.kind} of snapshot {artifact.sequence}, seed {artifact.seed}, params {params}"
-    report = _as_told(artifact.report)
-    return "\n".join([head, *aligned((name, short(value)) for name, value in report.items())])
-
-
-TOLD_AS = {"warm_bytes": "solver_state_bytes"}
-
-
-def _as_told(report: Any) -> Any:
-    """A report whose figures have the names by which people know them."""
-    if not isinstance(report, Mapping):
-        return report
-    return {TOLD_AS.get(name, name): _as_told(value) for name, value in report.items()}

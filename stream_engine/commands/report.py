@@ -75,10 +75,10 @@ def command(
     verbose: bool,
     **options: Any,
 ) -> None:
-    """Write a self-contained HTML report of a state, or of SOURCE..., which it first reads as `run --guard off` does.
+    """Write a self-contained HTML report of SOURCE... (files of answers), or of a state that a run has made.
 
-    Of SOURCE..., the page is written when the map is there, and again after longer refits. Ctrl-C ends it with what is
-    there.
+    SOURCE... is read without the partial order (as by `run --guard off`), and no state is kept. The page is written
+    when the map is there, and again after longer refits. Ctrl-C ends it with what is there.
     """
     if bool(state) == bool(source):
         raise click.UsageError("report: expected either --state DIR or SOURCE..., got " + ("both" if state else "none"))

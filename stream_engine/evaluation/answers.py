@@ -50,15 +50,17 @@ def _responses_by_draw(draws: np.ndarray, draws_to_find: np.ndarray) -> np.ndarr
 
 def counted_answers(snapshot: Snapshot, by_participant: bool = True) -> Answers:
     """The counted answers, each as a response by itself: triplets, by participant on request and if that is kept, and
-    comparisons of four objects."""
+    comparisons of four objects. Where triplets are not counted, votes are the counts."""
     names: tuple[str, ...] = ()
-    if by_participant and snapshot.section("worker_votes"):
+    if snapshot.section("worker_votes") and (by_participant or not snapshot.section("triplet_counts")):
         votes = votes_of(snapshot)
         lo, hi, anchor = votes.keys[votes.key].T
         sides, names = [votes.n_lo, votes.n_hi], votes.names
         participant = votes.worker.astype(np.int32)
         if "" in names:  # votes without a participant; names are sorted, so "" is the first
             participant, names = participant - 1, names[1:]
+        if not by_participant:
+            participant, names = np.full(len(participant), -1, np.int32), ()
     else:
         columns = triplet_columns(snapshot)
         pair = pair_of_entry(columns)

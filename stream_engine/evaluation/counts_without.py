@@ -13,13 +13,15 @@ from stream_engine.state.snapshot import Snapshot, triplet_columns
 def without(snapshot: Snapshot, answers: Answers) -> Snapshot:
     """The snapshot without these answers: subtracted from triplet and quadruplet counts, not from other sections; ids
     stay. O(keys + m log keys)."""
-    columns, arrays = triplet_columns(snapshot), dict(snapshot.arrays)
-    entry, forward = _entries(columns, answers.rows)
-    counts_left = _subtracted(columns.n_lo, columns.n_hi, entry, forward, answers.times)
-    arrays |= {
-        f"triplet_counts/{name}": array
-        for name, array in state_of_columns(_nonempty_columns(columns, *counts_left)).items()
-    }
+    arrays = dict(snapshot.arrays)
+    if snapshot.section("triplet_counts"):
+        columns = triplet_columns(snapshot)
+        entry, forward = _entries(columns, answers.rows)
+        counts_left = _subtracted(columns.n_lo, columns.n_hi, entry, forward, answers.times)
+        arrays |= {
+            f"triplet_counts/{name}": array
+            for name, array in state_of_columns(_nonempty_columns(columns, *counts_left)).items()
+        }
     if quadruplets := snapshot.section("quadruplet_counts"):
         entry, forward = _quadruplet_entries(quadruplets, answers.rows, len(snapshot.objects))
         n_lo, n_hi = _subtracted(quadruplets["n_lo"], quadruplets["n_hi"], entry, forward, answers.times)

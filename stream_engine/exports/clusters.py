@@ -34,7 +34,14 @@ def gated(report: Mapping[str, Any], connected: bool, beats_chance: bool | None)
     beats chance, as far as is known."""
     if report.get("grade") == CANNOT_TELL or (connected and beats_chance is not False):
         return report
-    return {**report, "grade": CANNOT_TELL, "reason": UNCONNECTED if not connected else CHANCE}
+    report = {**report, "grade": CANNOT_TELL, "reason": UNCONNECTED if not connected else CHANCE}
+    return {**report, "note": sentence(report)} if "note" in report else report
+
+
+def reports(published: Published) -> dict[str, Mapping[str, Any]]:
+    """The report of each artifact as every surface shows it: that of the clusters with the gated grade."""
+    reports_as_fitted = {kind: artifact.report for kind, artifact in published.artifacts.items()}
+    return reports_as_fitted | ({ANSWER: cluster_answer(published)} if ANSWER in reports_as_fitted else {})
 
 
 def cluster_answer(published: Published) -> Mapping[str, Any]:

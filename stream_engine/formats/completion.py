@@ -153,7 +153,7 @@ class _Draft:
             why = f"no participants are read, and {alike.name} ({len(alike.distinct):,} values) looks like them: "
             why += f"if it says who answered, add participant={alike.name} to --columns"
             self.decisions.append(Decision(IN_DOUBT, "none", why))
-        if not self.wide and (times := response_times(questions)) is not None:
+        if not self.wide and (times := response_times(self.varying(questions))) is not None:
             field, column, why = times
             self.columns[field] = (column.name,)
             self.decisions.append(Decision("response times", f"{column.name}, in {field}", why))
@@ -162,15 +162,20 @@ class _Draft:
             why = f"up to {largest:g}, it is no date; as response times: time=-,seconds=time (or milliseconds)"
             self.decisions.append(Decision("time", "not used", why))
 
-    def identical_objects(self) -> str:
-        """What to say where an object is compared with itself in many rows, and nothing calls them catch trials."""
-        same, size = self.counts["catch"], self.records.size
+    def identical_objects(self) -> Obstacle | None:
+        """What to say where an object is compared with itself in many rows, and nothing calls them catch trials; and
+        the readings of which one judges participants by them, and the other rejects them."""
+        same, size, cut = self.counts["catch"], self.records.size, self.records.cut
         if same <= (1 - MIN_FIT) * size or "catch" in self.columns or self.is_own:
-            return ""
-        anchor = self.fields.get("anchor", ())
-        judge = f", or judge participants by them: catch={anchor[0]} in --columns" if anchor else ""
-        fact = f"in {same:,} of {size:,} rows an object is compared with itself: catch trials, or a mistake?"
-        return f"{fact} Exclude these rows{judge}"
+            return None
+        fact = f"in {same:,} of {size + cut:,} rows an object is compared with itself: catch trials, or a mistake?"
+        fact += f" {cut:,} further rows are rejected, because they lack cells or have too many." if cut else ""
+        reading, anchor = self.reading(), self.fields.get("anchor", ())
+        if not anchor:
+            return Obstacle(fact, offers=(reading,))
+        fact += f" With catch={anchor[0]} in --columns, they judge the participant and are excluded; without it, they "
+        fact += "are rejected"
+        return Obstacle(fact, offers=(reading._replace(columns={**reading.columns, "catch": anchor}), reading))
 
     def roles(self) -> set[str]:
         """The columns that the reading uses."""
@@ -219,10 +224,10 @@ def completed(
     trials = trials.select(row for row, complete in enumerate(_objects(trials, draft.inputs)) if complete)
     draft.exclude_practice_and_catch_trials(trials)
     asked = matching(trials, draft.filters)
-    if asked.size and (fact := draft.identical_objects()):
-        return [], Obstacle(fact)
     draft.say_what_is_in_doubt(asked)
     draft.add_participant_and_times(trials)
+    if asked.size and (obstacle := draft.identical_objects()) is not None:
+        return [], obstacle
     reading = draft.reading()
     if (gaps := _with_gaps(trials)) is not None and draft.participant is None and not wide:
         return [], Obstacle(gaps.fact, gaps, reading)

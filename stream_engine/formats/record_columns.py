@@ -51,6 +51,7 @@ class Records(NamedTuple):
     decimal_commas: bool = False  # whether numbers may have one: in CSV with another delimiter
     separators: Mapping[str, str] = {}  # of the lists in the cells of these columns
     n_later: int = 0  # of the records are no first ones: they have marks that those lack
+    cut: int = 0  # further rows that are none of these, because they have too few or too many cells
 
     def select(self, rows: Iterable[int]) -> "Records":
         """The records of these numbers."""

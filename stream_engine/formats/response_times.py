@@ -1,6 +1,7 @@
 """Which column holds response times, and in which unit."""
 
 import re
+from itertools import pairwise
 from statistics import median
 
 from stream_engine.formats.event_fields import PACE
@@ -8,6 +9,8 @@ from stream_engine.formats.field_values import DECIMAL_COMMA, SINCE_1973, number
 from stream_engine.formats.record_columns import Column, Records
 
 NAMES = ("responsetime", "reactiontime", "reaktionszeit")
+DURATIONS = frozenset(("dauer", "duree", "tiempo"))  # of an answer, or the time since a beginning: then they increase
+MAX_INCREASING = 0.9  # share of the values that are larger than the one before
 UNITS = {
     "milliseconds": frozenset(("ms", "msec", "millis", "milliseconds")),
     "seconds": frozenset(("s", "sec", "secs", "seconds")),
@@ -39,6 +42,11 @@ def _numbers(column: Column, records: Records) -> list[float | None]:
     return [number_of(text, text=True) for text in texts]
 
 
+def _are_increasing(values: list[float | None]) -> bool:
+    pairs = [(a, b) for a, b in pairwise(values) if a is not None and b is not None]
+    return sum(a < b for a, b in pairs) > MAX_INCREASING * len(pairs)
+
+
 def response_times(records: Records) -> tuple[str, Column, str] | None:
     """`(field of an event, column, why)` of the column of response times, in seconds or milliseconds: as its name says,
     or as its median does, if it is called so and holds numbers. None where the fields themselves are there.
@@ -54,9 +62,12 @@ def response_times(records: Records) -> tuple[str, Column, str] | None:
     for name, column in plainest_first:  # `rt` before `practice_rt`, and what varies before what does not
         called = "".join(column.words)
         is_called_so = "rt" in column.words or called == "latency" or any(part in called for part in NAMES)
-        if not is_called_so or set(name) & set(",|="):
+        is_duration = not is_called_so and not DURATIONS.isdisjoint(column.words)
+        if not (is_called_so or is_duration) or set(name) & set(",|="):
             continue
         values = _numbers(column, records)
+        if is_duration and (len(column.distinct) < 2 or _are_increasing(values)):
+            continue
         numbers = [value for value in values if value is not None and value >= 0.0]
         if not numbers or len(numbers) < MIN_NUMERIC * len(values) or 2 * len(values) < records.size:
             continue

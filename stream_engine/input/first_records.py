@@ -26,7 +26,7 @@ _BLOCK_SIZES = Sizes(1 << 20)
 def first_records(settings: Settings) -> Records:
     """The first rows of a run's files, as columns; files that cannot be read are skipped."""
     columns: dict[str, list[Any]] = {}
-    size, commas = 0, False
+    size, cut, commas = 0, 0, False
     for record in first_of_files(settings):
         try:
             commas |= record.format == "csv" and delimiter_of(record.header) != ord(",")
@@ -37,11 +37,13 @@ def first_records(settings: Settings) -> Records:
                     size += 1
                     for cells in columns.values():
                         cells.extend([None] * (size - len(cells)))
+                else:
+                    cut += 1
         except (UnusableOptions, ValueError, RecursionError):
             continue  # the run itself reports the problem
         if size >= MAX_ROWS:
             break
-    return records_of(columns, commas)
+    return records_of(columns, commas)._replace(cut=cut)
 
 
 MAX_LATER_ROWS = 200_000  # in which marks are looked for

@@ -170,7 +170,7 @@ class DeadLetters:
             self._logged_inputs.add(input_name)
             location = place(commonest.partition, commonest.offset, self._lines)
             self.first = self.first or f"{location}: {commonest.message}"
-            self._log.warning(
+            self._log.info(
                 "event rejected and stored as a dead letter (logged once per input)",
                 at=location,
                 reason=commonest.reason,

@@ -21,7 +21,7 @@ from stream_engine.formats.vocabulary import SPATIAL, place_in, words_of
 from stream_engine.formats.wide_columns import wide_questions
 from stream_engine.input.answers_in_words import answers, in_words
 from stream_engine.input.decoding import Block, RecordDecoder
-from stream_engine.input.first_records import first_columns, first_records
+from stream_engine.input.first_records import MAX_ROWS, first_columns, first_records
 from stream_engine.input.layout_inference import PreparedSettings, command_of, examples, prepare, working_readings
 from stream_engine.input.settings import Settings
 from stream_engine.input.sources import event_options, source, text_layout_of
@@ -64,6 +64,7 @@ class Preview:
     no_answers: str = ""  # the commonest value of an answer that names no object, and how to leave it out
     max_reject_ratio: float = 0.5  # above which a run stops
     evidence: list[list[str]] = field(default_factory=list)  # decision, what was decided, why
+    examined: int = 0  # first rows that the evidence is of, where there may be more
     command: str = ""  # that reads the input so
     doubt: str = ""  # why there are several readings
     readings: list[list[str]] = field(default_factory=list)  # command, and an example in words
@@ -95,6 +96,7 @@ def preview(settings: Settings, max_events: int) -> Preview:
     result.evidence = [list(decision) for decision in prepared.evidence if decision.topic != IN_DOUBT]
     result.command = command_of(settings)
     result.notices += in_doubt(prepared.evidence)
+    result.examined = MAX_ROWS if result.evidence and first_records(settings).size >= MAX_ROWS else 0
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
     names: dict[str, None] = {}
     workers: Counter[str] = Counter()

@@ -38,7 +38,8 @@ def as_text(result: Preview, source: str) -> str:
     }
     lines = [source, *(f"  {name:13}{text}" for name, text in rows.items() if text)]
     width = max((len(entry[0]) for entry in result.evidence), default=0)
-    lines += ["  evidence:"] if result.evidence else []
+    extent = f" (from the first {result.examined:,} rows only)" if result.examined else ""
+    lines += [f"  evidence{extent}:"] if result.evidence else []
     lines += [f"    {decision:{width}}  {excluded}: {why}" for decision, excluded, why in result.evidence]
     lines += ["  first events:", *(f"    {entry}" for entry in result.first)] if result.first else []
     lines += ["  first rejected:", *(f"    {entry}" for entry in result.first_refused)] if result.first_refused else []

@@ -20,6 +20,7 @@ from stream_engine.state.snapshot import Snapshot
 
 NOTE = "excluded"  # DIR/excluded.json
 FIELD = "excluded"  # of an artifact's report
+MAX_LISTED = 10  # participants that a message names
 _remembered: dict[tuple[str, tuple[str, ...]], Snapshot] = {}
 
 
@@ -58,6 +59,22 @@ def check_known(names: Iterable[str], snapshot: Snapshot, option: str = "--exclu
         near = get_close_matches(name, participants, 3, 0.5)
         expected = f"did you mean {', '.join(near)}?" if near else f"{len(participants):,} participants are named"
         raise BadExclusion(f"{option}: there is no participant {name!r}; {expected}")
+
+
+def check_some_remain(snapshot: Snapshot, names: Iterable[str], option: str = "--exclude") -> None:
+    """Raises `BadExclusion` where all answers are those of these participants, and `CannotForget` as `without` does."""
+    names = sorted(names)
+    if snapshot.counters["comparisons"] and not without(snapshot, names).counters["comparisons"]:
+        raise BadExclusion(f"{option}: {nothing_left(names)}")
+
+
+def nothing_left(names: Sequence[str]) -> str:
+    """What to say where everybody is excluded."""
+    named = ", ".join(names[:MAX_LISTED]) + (f" and {len(names) - MAX_LISTED:,} more" * (len(names) > MAX_LISTED))
+    return (
+        f"every answer is excluded, since all participants who answered are ({named}); next: exclude fewer, or include "
+        "some again (--include participant=NAME)"
+    )
 
 
 def without(snapshot: Snapshot, names: Sequence[str]) -> Snapshot:

@@ -101,7 +101,8 @@ def test_refused_events_are_piped_into_a_run(tmp_path):
 def test_rows_of_csv_are_read_again_below_their_header(inputs, tmp_path):
     state, again = tmp_path / "s", tmp_path / "again.csv"
     engine("run", *inputs, "--state", state, *RUN)
-    again.write_text("anchor,zz,near,far\n" + raw(state, "--partition", inputs[1]))
+    again.write_text(raw(state, "--partition", inputs[1]))
+    assert again.read_text().startswith("anchor,zz,near,far\n")
     engine("run", again, "--state", tmp_path / "t", *RUN, *MAPPED)
     assert summary(tmp_path / "t")["comparisons"] == 2 and summary(tmp_path / "t")["objects"] == 5
 
@@ -116,7 +117,7 @@ def test_a_part_of_an_event_and_a_damaged_line_are_not_read_again(tmp_path):
     segment = state / "dead_letters" / "000001.jsonl"
     segment.write_bytes(segment.read_bytes().replace(b"a,a,b", b"a,c,b"))
     done = process("dead-letters", "show", "--raw", "--state", state)
-    assert done.stdout == "b,b,a\n" and len(done.stderr.splitlines()) == 2
+    assert done.stdout == "anchor,near,far\nb,b,a\n" and len(done.stderr.splitlines()) == 2
     assert "1 skipped: damaged" in done.stderr and "1" in done.stderr
     assert listed(state)["damaged"] == 1
     found = engine("verify", "--state", state, status=1)
@@ -187,10 +188,26 @@ def test_each_number_of_the_table_stands_in_its_line():
         "damaged": 5,
         "removed": 6,
         "removed_bytes": 700,
+        "elsewhere": 11,
         "lost": 8,
     }
     groups = [{"letters": 80, "reason": "not_distinct", "partition": "t/0", "first": first}]
     lines = dead_letters._table(contents | {"groups": groups}).splitlines()
     assert lines[1].split() == ["80", "not_distinct", "t/0"]
-    assert lines[-3].split()[0] == "5" and lines[-1].split()[0] == "8"
-    assert re.findall(r"\d+", lines[-2]) == ["6", "700"]
+    assert [lines[at].split()[0] for at in (-4, -2, -1)] == ["5", "11", "8"]
+    assert re.findall(r"\d+", lines[-3]) == ["6", "700"]
+
+
+def test_a_header_that_cannot_be_read_any_more_is_named(inputs, tmp_path):
+    state = tmp_path / "s"
+    engine("run", inputs[1], "--state", state, *RUN)
+    inputs[1].unlink()
+    done = process("dead-letters", "show", "--raw", "--state", state)
+    assert done.stdout.startswith(',"x, 1"') and f"header of {inputs[1]}" in done.stderr
+
+
+def test_letters_that_a_run_stored_elsewhere_are_not_said_to_be_none(inputs, tmp_path):
+    state = tmp_path / "s"
+    engine("run", inputs[1], "--state", state, "--dead-letters", tmp_path / "elsewhere", *RUN)
+    assert listed(state)["elsewhere"] == 2
+    assert "--dead-letters" in engine("dead-letters", "list", "--state", state).stdout

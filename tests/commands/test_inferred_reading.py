@@ -195,3 +195,32 @@ def test_small_numbers_in_time_are_no_events_of_1970(tmp_path):
     told = ["--columns", "worker=user,time=-,seconds=time"]
     found = json.loads(engine("preview", tmp_path / "t.csv", "--json", *told).stdout)
     assert found["used_as"]["time"] == "response time in seconds" and found["events"] == len(rows)
+
+
+def _repeated_objects(path, n: int = 60) -> None:
+    """Answers of which every tenth compares an object with itself, and every fifteenth row is cut."""
+    names = [*permutations("abcdef", 3)]
+    rows = []
+    for i in range(n):
+        a, b, c = names[i % len(names)]
+        row = [f"p{i % 4}", a, a if i % 10 == 9 else b, c, "left" if i % 2 else "right"]
+        rows.append(",".join(row[:3] if i % 15 == 7 else row))
+    path.write_text("\n".join(["participant,question,left,right,said", *rows]) + "\n")
+
+
+def test_rows_with_equal_objects_add_up_with_cut_ones_and_a_command_excludes_them(tmp_path):
+    _repeated_objects(path := tmp_path / "data.csv")
+    said = one_line(engine("preview", path, status=2).stderr)
+    assert "in 6 of 60 rows" in said and "4 further rows" in said
+    told = said.split(" --state DIR ")[1].partition(" (")[0].replace("'", "").split()
+    assert "catch=question" in " ".join(told)
+    engine("run", path, "--state", tmp_path / "s", "--no-refits", *told)
+    counts = summary(tmp_path / "s")
+    assert (counts["events"], counts["filtered"], sum(counts["rejected"].values())) == (50, 6, 4)
+
+
+def test_evidence_of_first_rows_only_says_so(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("who,probe,a,b,answer\n" + "p1,x,y,z,y\np2,y,x,z,z\np3,z,x,y,x\n" * 800)
+    assert "first 2,000" in engine("preview", path).stdout
+    assert json.loads(engine("preview", path, "--json").stdout)["examined"] == 2000

@@ -2,15 +2,19 @@
 
 import json
 import threading
+from itertools import permutations
 from types import SimpleNamespace
 
 import pytest
 
 from stream_engine.commands import ask, refit
+from stream_engine.commands.refit_text import FIGURES, plain_figures
 from stream_engine.input.settings import BadSettings
 from stream_engine.kernel_learning.auxiliary_files import read_names
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.exclusion import participants_in
+from stream_engine.state.store import Store
+from tests.support.process import engine, jsonl, one_line
 
 
 def test_a_file_of_objects_has_a_name_a_line(tmp_path):
@@ -74,3 +78,30 @@ def test_groups_are_of_a_map_of_the_same_participants_and_answers(digest, who, a
     snapshot = SimpleNamespace(digest=digest, sequence=3, objects=["a", "b"])
     refit._needed(store, "clusters", "latest", snapshot, (who,) if who else (), 7, "bar")
     assert asked == [(store, "embedding", "latest", {}, 7, "bar")] * again
+
+
+def test_the_text_names_figures_in_plain_words_only():
+    report = {figure.path.partition(".")[0]: 0.5 for figure in FIGURES} | {"slope": 0.5, "log_bound": 1.0, "d": 2}
+    lines = dict(plain_figures(report))
+    assert len(lines) > 20 and not [text for text in lines if "_" in text]
+    assert lines["dimensions of the map"] == "2" and not {"slope", "log_bound"} & lines.keys()
+
+
+def test_where_everybody_is_excluded_refits_say_who_is(tmp_path):
+    events = [{"anchor": "a", "near": "b", "far": "c", "worker": f"p{i % 2}"} for i in range(6)]
+    state = tmp_path / "s"
+    engine("run", jsonl(tmp_path / "e.jsonl", events), "--state", state, "--no-refits")
+    everybody = ("--exclude", "participant=p0", "--exclude", "participant=p1")
+    line = one_line(engine("refit", "--state", state, "spectral", *everybody, status=2).stderr)
+    assert "p0, p1" in line and "--include" in line and Store(state).excluded() == ()
+    Store(state).exclude(["p0", "p1"])
+    line = one_line(engine("refit", "--state", state, "embedding", status=1).stderr)
+    assert "p0, p1" in line and "--include" in line
+
+
+def test_every_figure_of_a_refit_is_there_as_json(tmp_path):
+    events = [{"anchor": a, "near": b, "far": c} for a, b, c in permutations("abcd", 3)]
+    state = tmp_path / "s"
+    engine("run", jsonl(tmp_path / "e.jsonl", events), "--state", state, "--no-refits")
+    found = json.loads(engine("refit", "--state", state, "hierarchy", "--json").stdout)
+    assert found["kind"] == "hierarchy" and found["report"]["objects"] == 4

@@ -206,3 +206,15 @@ def test_what_is_no_whole_set_of_states_is_refused_in_one_line(world, tmp_path):
     (tmp_path / "n" / "mine").write_text("x")
     assert "empty" in one_line(engine("merge", a, b, *out, status=1).stderr)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a", "b", "c", "d", "g", "n"]
+
+
+def test_dead_letters_in_folders_elsewhere_come_along(tmp_path):
+    letters = tmp_path / "letters"
+    events = jsonl(tmp_path / "e.jsonl", [{"anchor": "a", "near": "b", "far": "c"}, {"anchor": "a", "near": "b"}])
+    engine("run", events, "--state", tmp_path / "s", "--no-refits", "--dead-letters", letters)
+    divided = ("merge", tmp_path / "s", "--into", 1, "--out", tmp_path / "n")
+    assert "--dead-letters" in one_line(engine(*divided, status=1).stderr)
+    assert "2 folders" in one_line(engine(*divided, *("--dead-letters", letters) * 2, status=2).stderr)
+    engine(*divided, "--dead-letters", letters)
+    copied = tmp_path / "n" / "shard-0" / "dead_letters" / "000001.jsonl"
+    assert copied.read_bytes() == (letters / "000001.jsonl").read_bytes()

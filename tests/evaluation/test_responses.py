@@ -8,9 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine import Engine, Triplet
+from stream_engine.counts.worker_votes import WorkerVotes
+from stream_engine.data.comparisons import empty_batch
 from stream_engine.data.triplet_columns import columns_from_triplets, state_of_columns
 from stream_engine.evaluation import cross_fit
 from stream_engine.evaluation import responses as folds
+from stream_engine.evaluation.answers import counted_answers
 from stream_engine.evaluation.counts_without import without
 from stream_engine.evaluation.hash_split import name_hashes
 from stream_engine.state.snapshot import Snapshot
@@ -202,3 +205,13 @@ def test_judgements_that_a_model_chose_neither_choose_nor_are_reported(asked_so)
     assert np.array_equal(part_of(evidence(made, sampler=few, sampler_names=names)), part_of(evidence(made))), (
         "too few asked without a model hold out nothing alone"
     )
+
+
+@pytest.mark.parametrize("by_participant", [True, False])
+def test_votes_are_the_answers_where_triplets_are_not_counted(by_participant):
+    votes = WorkerVotes()
+    batch = empty_batch(3)._replace(triplets=np.array([[0, 1, 2], [0, 2, 1], [1, 0, 2]], np.int32))
+    votes.update(batch)
+    arrays = {f"worker_votes/{name}": array for name, array in votes.state().items()}
+    answers = counted_answers(Snapshot(1, {}, ["a", "b", "c"], {}, {}, {}, arrays), by_participant)
+    assert answers.times.sum() == 3 and (answers.participant == -1).all() and answers.participants == ()

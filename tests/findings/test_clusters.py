@@ -10,6 +10,7 @@ import pytest
 
 from stream_engine import read
 from stream_engine.clustering.sentence import GRADES, headline, sentence
+from stream_engine.commands.inspect import inspect
 from stream_engine.exports import contents
 from stream_engine.refits import clusters, embedding
 from stream_engine.report import maker, page
@@ -98,7 +99,7 @@ def test_the_same_sentence_everywhere(good):
 
 
 @pytest.mark.parametrize("reason", ["chance", "unconnected"])
-def test_every_surface_has_the_same_grade_where_clusters_are_not_assessed(good, reason):
+def test_every_surface_has_the_same_grade_where_clusters_are_not_assessed(good, reason, tmp_path):
     published = good.published
     assert material(published).facts.clusters_assessed
     if reason == "unconnected":  # of answers that came after the fit
@@ -113,7 +114,11 @@ def test_every_surface_has_the_same_grade_where_clusters_are_not_assessed(good, 
     assert (summary["grade"], summary["reason"]) == ("cannot tell", reason)
     assert summary["sentence"] == of.findings["clusters"][0].text == tables["cluster_answer"]["sentence"][0]
     grades = {of.facts.cluster_answer["grade"], *tables["cluster_answer"]["grade"], *tables["clusters"]["grade"]}
-    grades |= set(type(good)(published, frames="arrow").clusters()["grade"].to_pylist())
+    study = type(good)(published, frames="arrow")
+    grades |= {*study.clusters()["grade"].to_pylist(), study.details("clusters")["grade"]}
+    assert study.details("clusters")["note"] == summary["sentence"]
+    state = study.save(tmp_path / "state")
+    assert inspect(str(state))["artifacts"]["clusters"]["report"]["grade"] == "cannot tell"
     assert grades == {"cannot tell"}
     sections = page.sections(of)
     assert "cluster" not in sections["objects"].tables[0].columns

@@ -16,6 +16,7 @@ from stream_engine.evaluation.connection import components
 from stream_engine.evaluation.participants import _against_map, check_participants, wilson
 from stream_engine.report.findings import TOPICS, findings, models, sentences, warnings
 from stream_engine.report.findings.data import excluded
+from stream_engine.report.findings.data import read as read_findings
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.material import material
 from stream_engine.report.sections import quality, workers
@@ -308,3 +309,11 @@ def test_the_command_that_ends_an_exclusion_names_everybody():
 def test_every_topic_says_something_true_of_a_state_without_answers():
     found = findings(Facts(Published(Engine(("adds3", "triplet_counts"), None).snapshot(), {})))
     assert set(found) == set(TOPICS) and what(found) == {"read", "no_comparisons"}
+
+
+def test_no_state_is_named_where_a_report_read_the_files_itself():
+    snapshot = study([{"anchor": "a", "near": "b", "far": "c"}]).snapshot
+    snapshot.counters["rejected"]["not_distinct"] = 3
+    for typed, command in (("", "stream-engine dead-letters show --state DIR"), ("stream-engine report f.csv", "")):
+        facts = Facts(Published(snapshot, {}), Commands("DIR", typed))
+        assert next(each for each in read_findings(facts) if each.what == "rejected").command == command

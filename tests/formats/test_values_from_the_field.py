@@ -221,3 +221,13 @@ def test_a_column_of_decimal_commas_is_recognised_as_response_times():
     assert response_times(records_of(columns)) is None  # of a frame, or between commas
     found = response_times(records_of(columns, decimal_commas=True))
     assert found is not None and (found[0], found[1].name) == ("seconds", "RT (s)")
+
+
+@pytest.mark.parametrize("name", ["Dauer (ms)", "Reaktionszeit", "durée", "tiempo", "RT [ms]"])
+def test_response_times_are_recognised_in_other_languages(name):
+    found = response_times(records_of({name: ["500", "1200", "900"]}))
+    assert found is not None and (found[0], found[1].name) == ("milliseconds", name)
+
+
+def test_a_time_that_only_increases_is_no_response_time():
+    assert response_times(records_of({"tiempo": ["500", "900", "1200", "2100"]})) is None

@@ -11,6 +11,7 @@ from openapi_spec_validator import validate
 from stream_engine.asking import knowledge, queue
 from stream_engine.exports.object_places import nearest, of_embedding
 from stream_engine.service.http import live_answers, live_questions, request_values
+from stream_engine.service.http.built_files import fingerprint
 from stream_engine.service.http.paths import ADMIN, MAX_ASKED, MAX_QUESTIONS, READ
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
@@ -245,3 +246,7 @@ def test_bodies_that_drip_in_are_given_up_and_only_so_many_are_read_at_once(worl
     for each in slow:
         assert each.recv(12) == b"HTTP/1.1 408" and closed_by_server(each)
     assert world.http.post("/predict", json=ONE).status_code == 200
+
+
+def test_excluding_a_participant_changes_the_fingerprint(published):
+    assert fingerprint(published) != fingerprint(published._replace(excluded=("p1",)))

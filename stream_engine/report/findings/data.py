@@ -96,7 +96,7 @@ def read(facts: Facts) -> Iterator[Finding]:
         reasons = [f"{count(n)} {reason.replace('_', ' ')}" for reason, n in summary["rejected"].items()]
         share = percent(rejected / (events + rejected))
         text = f"{some(rejected, 'event was', 'events were')} rejected ({share}): {listing(reasons)}."
-        command = f"stream-engine dead-letters show --state {facts.commands.state}"
+        command = "" if facts.commands.typed else f"stream-engine dead-letters show --state {facts.commands.state}"
         yield Finding("rejected", text, {"events": rejected, **summary["rejected"]}, command, WARNING)
     if repeated := summary.get("repeated"):
         text = f"{some(repeated, 'response was', 'responses were')} sent twice: the same participant, times and answer"

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 import os
 import shutil
 import signal
@@ -64,9 +65,10 @@ class BuiltExport(NamedTuple):
 
 
 def fingerprint(published: Published) -> str:
-    """What distinguishes a snapshot with its artifacts from all others."""
+    """What distinguishes a snapshot with its artifacts and its excluded participants from all others."""
     digests = sorted(f"{kind} {artifact.digest}" for kind, artifact in published.artifacts.items())
-    return hashlib.sha256("\n".join([published.snapshot.digest, *digests]).encode()).hexdigest()[:32]
+    content = [published.snapshot.digest, digests, published.excluded]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
 
 
 def is_small(published: Published, export: str) -> bool:

@@ -2,8 +2,9 @@
 
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from connectors.disk import Disk, make_folders
@@ -112,8 +113,11 @@ def _check_topics_only(old: Old) -> None:
 # Invariants: the folder of new states appears whole, by one rename, or not at all. No event is counted twice by a run
 # that goes on with a new state. Files and deltas belong to no share, and a run may name any of them; so a state that
 # has read some is refused, unless there is only one new state.
-def reshard(old: Old, into: int, out: Path, disk: Disk) -> list[NewState]:
-    """Write the new states below `out`. Raises `CannotReshard`, `OverlappingStates`, `OSError`."""
+def reshard(
+    old: Old, into: int, out: Path, disk: Disk, folders: Mapping[str, Path] = MappingProxyType({})
+) -> list[NewState]:
+    """Write the new states below `out`; `folders`: of dead letters, by state, where they are not in
+    DIR/dead_letters. Raises `CannotReshard`, `OverlappingStates`, `OSError`."""
     if out.exists() and os.listdir(out):
         raise CannotReshard(f"{out}: is not empty; name another --out")
     if into > 1:
@@ -122,7 +126,9 @@ def reshard(old: Old, into: int, out: Path, disk: Disk) -> list[NewState]:
     shutil.rmtree(temporary, ignore_errors=True)  # left by a process that died
     make_folders(disk, temporary)
     try:
-        new_states = [_new_state(old, index, into, temporary / f"shard-{index}", disk) for index in range(into)]
+        new_states = [
+            _new_state(old, index, into, temporary / f"shard-{index}", disk, folders) for index in range(into)
+        ]
         disk.rename(temporary, out)
         disk.fsync_dir(out.parent)
     finally:
@@ -130,13 +136,14 @@ def reshard(old: Old, into: int, out: Path, disk: Disk) -> list[NewState]:
     return [new_state._replace(directory=out / new_state.directory.name) for new_state in new_states]
 
 
-def _new_state(old: Old, index: int, into: int, directory: Path, disk: Disk) -> NewState:
+def _new_state(old: Old, index: int, into: int, directory: Path, disk: Disk, folders: Mapping[str, Path]) -> NewState:
     snapshots = [snapshot for _, snapshot in old]
     positions = {name: position for snapshot in snapshots for name, position in snapshot.positions.items()}
     shares = share_of_partitions(positions, into)
     engine, sinks = empty_like(snapshots[0]), {"file": 0}
     if index == 0:  # what `merge` makes of the old states
-        engine, sinks = Engine.restore(snapshots[0]), _copy_dead_letters(old, directory / "dead_letters", disk)
+        engine = Engine.restore(snapshots[0])
+        sinks = _copy_dead_letters(old, directory / "dead_letters", disk, folders)
         for snapshot in snapshots[1:]:
             engine.merge(Engine.restore(snapshot))
     engine.positions = {name: position for name, position in positions.items() if shares[name] == index}
@@ -149,14 +156,17 @@ def _new_state(old: Old, index: int, into: int, directory: Path, disk: Disk) -> 
     return NewState(directory, engine.share, snapshot)
 
 
-def _copy_dead_letters(old: Old, folder: Path, disk: Disk) -> dict[str, Any]:
+def _copy_dead_letters(old: Old, folder: Path, disk: Disk, folders: Mapping[str, Path]) -> dict[str, Any]:
     """The dead letters of all states in a new folder, one state after the other, and the position after them."""
     sink = DeadLetterFile(folder, disk=disk)
     for state, snapshot in old:
-        sinks, letter_folder = snapshot.counters.get("sinks", {}), Path(state) / "dead_letters"
+        sinks, letter_folder = snapshot.counters.get("sinks", {}), folders.get(state, Path(state) / "dead_letters")
         for segment in check_folder(letter_folder, sinks.get("file", 0)):
             if segment.problem:
-                raise CannotReshard(f"{letter_folder}: {segment.name} {segment.problem}. Restore the file")
+                raise CannotReshard(
+                    f"{letter_folder}: {segment.name} {segment.problem}. Restore the file, or "
+                    "name the folder of each state (merge --dead-letters) if runs had --dead-letters"
+                )
         for letter in letters_of(sinks, letter_folder):
             if letter.letter is not None:
                 sink.append([letter.letter])
