@@ -153,7 +153,7 @@ class _Draft:
             why = f"no participants are read, and {alike.name} ({len(alike.distinct):,} values) looks like them: "
             why += f"if it says who answered, add participant={alike.name} to --columns"
             self.decisions.append(Decision(IN_DOUBT, "none", why))
-        if not self.wide and (times := response_times(self.varying(questions))) is not None:
+        if not self.wide and (times := response_times(questions, self.varying(questions).columns)) is not None:
             field, column, why = times
             self.columns[field] = (column.name,)
             self.decisions.append(Decision("response times", f"{column.name}, in {field}", why))

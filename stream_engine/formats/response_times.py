@@ -1,6 +1,7 @@
 """Which column holds response times, and in which unit."""
 
 import re
+from collections.abc import Container
 from itertools import pairwise
 from statistics import median
 
@@ -47,9 +48,10 @@ def _are_increasing(values: list[float | None]) -> bool:
     return sum(a < b for a, b in pairs) > MAX_INCREASING * len(pairs)
 
 
-def response_times(records: Records) -> tuple[str, Column, str] | None:
+def response_times(records: Records, varying: Container[str] | None = None) -> tuple[str, Column, str] | None:
     """`(field of an event, column, why)` of the column of response times, in seconds or milliseconds: as its name says,
-    or as its median does, if it is called so and holds numbers. None where the fields themselves are there.
+    or as its median does, if it is called so and holds numbers. None where the fields themselves are there. `varying`:
+    the columns that differ between the answers of a participant; a duration that does not is that of a whole study.
 
     >>> from stream_engine.formats.record_columns import records_of
     >>> field, column, why = response_times(records_of({"key_resp.rt": ["0.81", "1.2"], "time": ["5", "6"]}))
@@ -66,7 +68,8 @@ def response_times(records: Records) -> tuple[str, Column, str] | None:
         if not (is_called_so or is_duration) or set(name) & set(",|="):
             continue
         values = _numbers(column, records)
-        if is_duration and (len(column.distinct) < 2 or _are_increasing(values)):
+        varies = len(column.distinct) > 1 and (varying is None or name in varying)
+        if is_duration and (not varies or _are_increasing(values)):
             continue
         numbers = [value for value in values if value is not None and value >= 0.0]
         if not numbers or len(numbers) < MIN_NUMERIC * len(values) or 2 * len(values) < records.size:

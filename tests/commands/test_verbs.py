@@ -21,6 +21,7 @@ def test_every_file_of_a_verb_is_registered():
         "by_name",
         "command_line",
         "input_options",
+        "refit_text",
     }
     assert files == {target.partition(":")[0].rpartition(".")[2] for target in VERBS.values()}
     assert {name.replace("-", "_") for name in VERBS} == files
