@@ -195,3 +195,17 @@ def test_small_numbers_in_time_are_no_events_of_1970(tmp_path):
     told = ["--columns", "worker=user,time=-,seconds=time"]
     found = json.loads(engine("preview", tmp_path / "t.csv", "--json", *told).stdout)
     assert found["used_as"]["time"] == "response time in seconds" and found["events"] == len(rows)
+
+
+def test_a_preview_says_that_objects_fall_into_sets(tmp_path):
+    file = tmp_path / "answers.csv"
+    rows = ["a,b,c", "b,c,d", "e,f,g", "h,i,j"]
+    file.write_text("anchor,near,far\n" + "".join(f"{row}\n" for row in rows))
+    apart = json.loads(engine("preview", file, "--json").stdout)
+    assert apart["sets"] == [4, 3, 3]
+    assert states(engine("preview", file).stdout, "3 sets … 4, 3, 3")
+    file.write_text(file.read_text() + "a,e,h\n")
+    assert (
+        json.loads(engine("preview", file, "--json").stdout)["sets"] == [10]
+        and " sets" not in engine("preview", file).stdout
+    )
