@@ -29,6 +29,20 @@ def are_connected(sets: np.ndarray | None) -> bool:
     return sets is None or bool(sets.max(initial=0) == 0)
 
 
+def members(sets: np.ndarray | None, ids: np.ndarray) -> list[np.ndarray]:
+    """The objects `ids` by component, the largest component first; objects without comparisons, if any, come last. All
+    of them together where nothing is known of components.
+
+    >>> [ids.tolist() for ids in members(np.array([0, 1, 0, -1, 1]), np.array([4, 0, 2, 3]))]
+    [[0, 2], [4], [3]]
+    """
+    if sets is None or are_connected(sets):
+        return [ids]
+    order = np.argsort(np.where(sets[ids] < 0, len(sets), sets[ids]), kind="stable")
+    starts = np.flatnonzero(np.diff(sets[ids][order])) + 1
+    return np.split(ids[order], starts)
+
+
 def joined(first: np.ndarray, second: np.ndarray, n: int) -> np.ndarray:
     """(n,) the component of each node in the graph with edges (first, second): 0 is the largest, -1 has no edge.
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stream_engine.evaluation.connection import members
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 
@@ -74,9 +75,29 @@ def ellipses_of(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
     return half[:, 1], half[:, 0], np.arctan2(direction[:, 1], direction[:, 0])
 
 
-def nearest(points: np.ndarray, of: np.ndarray, k: int = 3) -> np.ndarray:
-    """(len(of), k) int: the k nearest other objects of each in the map, -1 where there are fewer. O(n log n) in few
-    dimensions, by a tree."""
+def nearest(points: np.ndarray, of: np.ndarray, k: int = 3, sets: np.ndarray | None = None) -> np.ndarray:
+    """(len(of), k) int: the k nearest other objects of each in the map, -1 where there are fewer; of `sets` that were
+    never compared with each other (`evaluation.connection`), those of its own. O(n log n) in few dimensions, by a tree.
+
+    >>> nearest(np.array([[0.0], [0.1], [0.3], [0.2]]), np.arange(3), 1, np.array([0, 1, 0, 1])).ravel().tolist()
+    [2, 3, 0]
+    """
+    neighbours = np.full((len(of), k), -1)
+    parts = members(sets, np.arange(len(points)))
+    if len(parts) == 1:
+        return _nearest(points, of, k)
+    number = np.empty(len(points), int)  # of an object in its set
+    for ids in parts:
+        number[ids] = np.arange(len(ids))
+        rows = np.flatnonzero(np.isin(of, ids))
+        if len(rows):
+            near = _nearest(points[ids], number[of[rows]], k)
+            neighbours[rows] = np.where(near >= 0, ids[near], -1)
+    return neighbours
+
+
+def _nearest(points: np.ndarray, of: np.ndarray, k: int) -> np.ndarray:
+    """`nearest` in one set."""
     from scipy.spatial import KDTree
 
     neighbours = np.full((len(of), k), -1)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from stream_engine.counts.confidence import ObjectAnswers, answers_by_object
+from stream_engine.evaluation.connection import are_connected, components
 from stream_engine.exports import NothingToExport
 from stream_engine.exports.clusters import grouping
 from stream_engine.exports.files import NameColumn
@@ -55,8 +56,11 @@ def columns(published: Published, ids: np.ndarray, object_answers: ObjectAnswers
     if object_answers is not None:
         table_columns |= {name: getattr(object_answers, name)[ids] for name in ("answers", "contradicted")}
         table_columns["agreement"] = _where(~np.isnan(object_answers.agreement[ids]), object_answers.agreement[ids])
+    sets = components(published.snapshot)
+    if sets is not None and not are_connected(sets):
+        table_columns["set"] = _where(sets[ids] >= 0, sets[ids] + 1)
     table_columns |= _clusters(published, ids)
-    table_columns |= _places(published, ids)
+    table_columns |= _places(published, ids, sets)
     labels: Mapping[str, str] = published.snapshot.labels
     if labels:
         table_columns["label"] = [labels.get(name) for name in table_columns["object"]]
@@ -88,7 +92,7 @@ def _clusters(published: Published, ids: np.ndarray) -> dict[str, Any]:
     return table_columns
 
 
-def _places(published: Published, ids: np.ndarray) -> dict[str, Any]:
+def _places(published: Published, ids: np.ndarray, sets: np.ndarray | None) -> dict[str, Any]:
     """The place, the region of 95 % in the first two axes (in one dimension: the interval), the nearest three."""
     names = published.snapshot.objects
     places = of_embedding(published, len(names))
@@ -110,7 +114,7 @@ def _places(published: Published, ids: np.ndarray) -> dict[str, Any]:
         cells |= {f"picture_{head}": _where(placed, picture.points[ids, axis]) for axis, head in enumerate("xy")}
     if len(names) > MAX_NEAREST_OBJECTS:
         return cells
-    near = nearest(places.points, ids, len(NEAREST))
+    near = nearest(places.points, ids, len(NEAREST), sets)
     return cells | {head: NameColumn(column, names) for head, column in zip(NEAREST, near.T)}
 
 

@@ -23,6 +23,11 @@ TABLES: Mapping[str, Columns] = {
             "number of answers that disagree with the majority for their question (ties count half)", "i"
         ),
         "agreement": number("share of its answers that the answers to other questions predict (AddS-3)"),
+        "set": number(
+            "set of objects that were compared with each other, directly or through others, from 1, the largest first; "
+            "only if there are several",
+            "i",
+        ),
         "cluster": number(
             "group (refit `clusters`, or else `sdp_clustering`), from 1, the largest first; empty if none", "i"
         ),
@@ -43,7 +48,7 @@ TABLES: Mapping[str, Columns] = {
         "ellipse_angle": number("angle of the semi-major axis from the x axis", unit="rad"),
         "supported_*": number("coordinates in the number of dimensions that the answers support, if fewer"),
         "picture_?": number("position in the two-dimensional picture, if the map has more dimensions"),
-        "nearest_?": text("the three nearest objects, `nearest_1` first"),
+        "nearest_?": text("the three nearest objects of the same set, `nearest_1` first"),
         "label": text("label"),
         "predicted": text("predicted label; see `predictions`"),
     },

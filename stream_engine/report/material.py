@@ -11,6 +11,7 @@ import numpy as np
 from stream_engine.counts import kernels
 from stream_engine.counts.confidence import ObjectAnswers, answers_by_object
 from stream_engine.data.symmetric_matrices import dense_matrix
+from stream_engine.evaluation.connection import members
 from stream_engine.evaluation.coordinates import kernel_pca
 from stream_engine.evaluation.hash_split import name_hashes
 from stream_engine.evaluation.kept_responses import kept_responses
@@ -97,6 +98,10 @@ class Material(NamedTuple):
         """The map that is drawn: the picture of the embedding, or the embedding where it has at most two dimensions."""
         return next((coordinates for coordinates in self.maps if coordinates.name == PICTURE), self.places)
 
+    def sets_of(self, ids: np.ndarray) -> list[np.ndarray]:
+        """The objects `ids` by the set of objects that were compared with each other, the largest set first."""
+        return members(self.facts.sets, ids)
+
     def artifact(self, kind: str) -> Artifact | None:
         return self.published.artifacts.get(kind)
 
@@ -123,7 +128,7 @@ def material(
         shown = np.sort(np.argsort(name_hashes(names, 0), kind="stable")[:MAX_SHOWN_OBJECTS])
     answers, by_object = _answers(snapshot)
     cluster, facts = np.full(n, -1), Facts(published, commands)
-    if (partition := grouping(published.artifacts)) is not None and facts.clusters_assessed:
+    if (partition := grouping(published.artifacts)) is not None and facts.positions_comparable:
         labels = partition.arrays["labels"]
         cluster[: len(labels)] = by_size(labels)
     return Material(

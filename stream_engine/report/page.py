@@ -65,8 +65,8 @@ def body(material: Material, sections: Mapping[str, Section], pdf_links: Mapping
 
 
 def _maps(material: Material) -> tuple[ObjectCoordinates, ...]:
-    """The maps to choose from; none where sets of objects have a frame each."""
-    return tuple(material.maps) if material.facts.connected else ()
+    """The maps to choose from; none where sets of objects have a frame each, or no map is interpretable."""
+    return tuple(material.maps) if material.facts.positions_comparable else ()
 
 
 def title(material: Material) -> str:

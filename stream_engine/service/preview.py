@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+import numpy as np
 from msgspec import structs
 
 from connectors import STORES, split_uri
 from connectors.files.readers import LineNumbers, place
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.data.suspicious_names import suspicious_names
+from stream_engine.evaluation.connection import joined
 from stream_engine.formats.answers import column_of
 from stream_engine.formats.event_fields import fields_of
 from stream_engine.formats.options import EventOptions
@@ -53,6 +55,7 @@ class Preview:
     not_utf8: int = 0  # rows
     filtered: int = 0
     objects: int = 0
+    sets: list[int] = field(default_factory=list)  # sizes of the sets of objects that were never compared
     names: list[str] = field(default_factory=list)
     suspicious: list[list[str]] = field(default_factory=list)
     workers: int = 0
@@ -102,6 +105,8 @@ def preview(settings: Settings, max_events: int) -> Preview:
     workers: Counter[str] = Counter()
     first_places: dict[str, str] = {}
     messages: Counter[str] = Counter()
+    number: dict[str, int] = {}  # of each object
+    compared: list[np.ndarray] = [np.empty((0, 2), np.int64)]  # pairs of objects of the same comparison
     last_answer: dict[Any, frozenset[Any]] = {}  # question -> its last answer
     for block in _blocks(settings, ingest, result, max_events):
         events = block.decoded
@@ -117,6 +122,10 @@ def preview(settings: Settings, max_events: int) -> Preview:
         for part in (events, *events.rest):
             result.comparisons += len(part.triplets) + len(part.quadruplets)
             names |= dict.fromkeys(part.names)
+            ids = np.array([number.setdefault(name, len(number)) for name in part.names], np.int64)
+            for rows in (part.triplets, part.quadruplets):
+                pairs = np.stack([ids[rows[:, :-1].ravel()], ids[rows[:, 1:].ravel()]], axis=1)
+                compared.append(np.unique(pairs, axis=0))
             if part.provenance is not None and not part.provenance.continues:
                 is_answer, participants = part.provenance.kind != LABEL, part.provenance.workers
                 workers.update(
@@ -143,6 +152,9 @@ def preview(settings: Settings, max_events: int) -> Preview:
         result.no_answers = "" if result.command else result.no_answers
     result.refused = Counter(dict(result.refused.most_common()))
     result.objects, result.names, result.suspicious = len(names), list(names)[:20], suspicious_names(names)
+    first, second = np.concatenate(compared).T
+    set_of = joined(first, second, len(number))
+    result.sets = np.bincount(set_of[set_of >= 0]).tolist()
     numbers = sorted(workers.values())
     result.workers = len(numbers)
     result.questions_per_worker = [numbers[0], median(numbers), numbers[-1]] if numbers else []

@@ -26,6 +26,7 @@ def as_text(result: Preview, source: str) -> str:
         "rejected": ", ".join(f"{n:,} {reason}" for reason, n in result.refused.items()),
         "encoding": f"{result.not_utf8:,} rows are not read, because they are {NOT_UTF8}" if result.not_utf8 else "",
         "objects": f"{result.objects:,}: " + ", ".join(result.names) + (", …" if result.objects > 20 else ""),
+        "sets": _sets(result),
         "suspicious": ", ".join(" and ".join(f'"{name}"' for name in group) for group in result.suspicious),
         "participants": _participants(result),
         "repeated": f"{result.repeated:,} questions, {result.repeated_alike:,} of them with the same answer"
@@ -49,6 +50,18 @@ def as_text(result: Preview, source: str) -> str:
 def _command(result: Preview) -> list[str]:
     """The command that reads the input so, or the one that the file suggests, where these options read little of it."""
     return [f"  {'try instead' if result.is_refused else 'command':13}{result.command}"] if result.command else []
+
+
+def _sets(result: Preview) -> str:
+    """That objects fall into sets, if they do."""
+    if len(result.sets) < 2:
+        return ""
+    sizes = ", ".join(f"{size:,}" for size in result.sets[:MAX_NAMED]) + (", …" if len(result.sets) > MAX_NAMED else "")
+    so_far = "" if result.whole else " so far"
+    return (
+        f"the objects fall into {len(result.sets):,} sets, of {sizes} objects, that were never compared with each "
+        f"other{so_far}: distances between sets will be unknown"
+    )
 
 
 MAX_NAMED = 6  # columns of one field that are named

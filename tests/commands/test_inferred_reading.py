@@ -224,3 +224,17 @@ def test_evidence_of_first_rows_only_says_so(tmp_path):
     path.write_text("who,probe,a,b,answer\n" + "p1,x,y,z,y\np2,y,x,z,z\np3,z,x,y,x\n" * 800)
     assert "first 2,000" in engine("preview", path).stdout
     assert json.loads(engine("preview", path, "--json").stdout)["examined"] == 2000
+
+
+def test_a_preview_says_that_objects_fall_into_sets(tmp_path):
+    file = tmp_path / "answers.csv"
+    rows = ["a,b,c", "b,c,d", "e,f,g", "h,i,j"]
+    file.write_text("anchor,near,far\n" + "".join(f"{row}\n" for row in rows))
+    apart = json.loads(engine("preview", file, "--json").stdout)
+    assert apart["sets"] == [4, 3, 3]
+    assert states(engine("preview", file).stdout, "3 sets … 4, 3, 3")
+    file.write_text(file.read_text() + "a,e,h\n")
+    assert (
+        json.loads(engine("preview", file, "--json").stdout)["sets"] == [10]
+        and " sets" not in engine("preview", file).stdout
+    )

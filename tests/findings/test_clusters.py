@@ -101,7 +101,7 @@ def test_the_same_sentence_everywhere(good):
 @pytest.mark.parametrize("reason", ["chance", "unconnected"])
 def test_every_surface_has_the_same_grade_where_clusters_are_not_assessed(good, reason, tmp_path):
     published = good.published
-    assert material(published).facts.clusters_assessed
+    assert material(published).facts.positions_comparable
     if reason == "unconnected":  # of answers that came after the fit
         apart = [{"anchor": f"x{i}", "near": f"x{i + 1}", "far": f"x{i + 2}"} for i in range(9)]
         published = published._replace(snapshot=read(survey_cases.good()[:2000] + apart).snapshot)

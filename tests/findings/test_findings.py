@@ -157,7 +157,7 @@ def test_a_file_with_every_row_twice_is_told():
 @pytest.mark.parametrize("accuracy, error, useless", [(0.5, 0.01, True), (0.5, 0.04, False), (0.54, 0.01, False)])
 def test_more_answers_are_useless_where_the_whole_interval_is_near_chance(accuracy, error, useless):
     best = {"model": "embedding", "accuracy": accuracy, "standard_error": error, "ceiling_at_most": None}
-    (found,) = models.accuracy(SimpleNamespace(best=best, held_out=900, beats_chance=False))
+    (found,) = models.accuracy(SimpleNamespace(best=best, held_out=900, beats_chance=False, preview="preview FILE"))
     assert ("hardly help" in found.text) == useless == ("Collect more answers" not in found.text)
 
 
@@ -317,3 +317,20 @@ def test_no_state_is_named_where_a_report_read_the_files_itself():
     for typed, command in (("", "stream-engine dead-letters show --state DIR"), ("stream-engine report f.csv", "")):
         facts = Facts(Published(snapshot, {}), Commands("DIR", typed))
         assert next(each for each in read_findings(facts) if each.what == "rejected").command == command
+
+
+@pytest.mark.parametrize("least, p, named", [(2, [0.001, 0.4, 1.0], "at least 2"), (1, [0.4], "A second"), (4, [], "")])
+def test_the_map_is_said_in_the_dimensions_that_are_supported(least, p, named):
+    """The number that predicts best comes later, and by that name."""
+    report = {"d": 4, "kernel": "ste", "dimensions_at_least": least, "dimensions_tested": {"p_values": p}}
+    made = Artifact("embedding", "", 1, {}, 0, {}, report)
+    facts = SimpleNamespace(
+        report=lambda kind: report,
+        beats_chance=True,
+        connected=True,
+        published=Published(Engine().snapshot(), {"embedding": made}),
+    )
+    said = {each.what: each.text for each in models.object_map(facts)}
+    assert ("4" in said["map"]) is (least == 4)
+    assert ("dimensions_for_prediction" in said) is (least < 4)
+    assert [*said][1:2] == ["dimensions"] and named in said["dimensions"]

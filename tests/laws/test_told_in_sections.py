@@ -124,6 +124,14 @@ def counted(w: World) -> np.ndarray:
     return np.array([sum(name in rows for rows, _ in w.said) for name in w.names])
 
 
+def calibrated(table: dict) -> list[float]:
+    """The most certain bin of at least fifty comparisons: predicted, observed, its 95 % interval (Wilson), how many."""
+    stated, came, n = next(row for row in [*zip(*(table[head] for head in CALIBRATION))][::-1] if row[2] >= 50)
+    ends = np.sort(np.roots([1 + 1.96**2 / n, -2 * came - 1.96**2 / n, came**2]))
+    return [100 * stated, 100 * came, 95, *(100 * ends), n]
+
+
+CALIBRATION = ("predicted", "observed", "questions")
 SAYS = {
     "map": lambda w, tables: [95],
     "quality": lambda w, tables: [2],
@@ -148,7 +156,7 @@ SAYS = {
             )
         ]
         + [100 * tables["learning_curve"]["standard error"][-1]]
-        + [100 * tables["calibration"][head][-1] for head in ("predicted", "observed")]
+        + calibrated(tables["calibration"])
         + [2]
     ),
     "next": lambda w, tables: [len(w.names), 10, 100],
@@ -535,7 +543,9 @@ def on_a_line(of: Material, sets: np.ndarray | None):
     """Its map by the first axis alone, of objects in some sets that were never compared."""
     x = of.places.points[:, :1]
     places = of.places._replace(points=x, covariance=of.places.covariance[:, :1, :1])
-    facts = SimpleNamespace(connected=sets is None, sets=sets, cluster_answer=of.facts.cluster_answer)
+    facts = SimpleNamespace(
+        connected=sets is None, sets=sets, cluster_answer=of.facts.cluster_answer, beats_chance=True
+    )
     return of._replace(facts=facts), places
 
 

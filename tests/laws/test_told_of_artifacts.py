@@ -31,6 +31,7 @@ from stream_engine.formats.options import EventOptions
 from stream_engine.refits import CannotRefit, classify, embedding, hierarchy, kernel_learning, reliability, spectral
 from stream_engine.refits.embedding_report import differences_report
 from stream_engine.report.findings import findings
+from stream_engine.report.findings.data import connected
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.sections import alignment, learning
 from stream_engine.state.artifact import Artifact
@@ -128,6 +129,32 @@ def test_the_names_of_the_smallest_set_are_those_that_are_listed():
     assert not any(f"a{at}" in said.text for at in range(5))
 
 
+FILTERS = {
+    ("pick", "anchor=ref,chosen=c", 5): "--where 'ref!=b1|b2|b3'",
+    ("triplet", "", 3): "--where 'anchor=a0|a1|a2'",
+    ("odd_one_out", "objects=p|q|r", 5): "--where 'p!=b1|b2|b3'",
+    ("odd_one_out", "", 5): "",
+    ("pick", "anchor=ref1|ref2", 5): "",
+}
+
+
+@pytest.mark.parametrize("how, wanted", FILTERS.items())
+def test_the_command_that_reads_the_largest_set_alone_filters_one_column(how, wanted):
+    kind, columns, size = how
+    sets = [[f"a{at}" for at in range(size)], ["b1", "b2", "b3"]]
+    events = [
+        dict(zip(("anchor", "near", "far"), (names[at], names[(at + 1) % len(names)], names[(at + 2) % len(names)])))
+        for names in sets
+        for at in range(len(names))
+    ]
+    snapshot = snapshot_of(events)
+    options = {"type": kind, "columns": dict(each.split("=") for each in columns.split(",") if each)}
+    counters = {**snapshot.counters, "input": {"options": options}}
+    snapshot = snapshot._replace(counters=counters, positions={"/data/b c.csv": SimpleNamespace(offset=1)})
+    (said,) = connected(Facts(Published(snapshot, {}), Commands("DIR")))
+    assert said.command == (f"stream-engine report '/data/b c.csv' {wanted}" if wanted else "")
+
+
 def test_a_picture_of_several_sets_is_as_good_as_its_worst_part():
     rng = np.random.default_rng(1)
     points = np.concatenate([rng.normal(size=(30, 2)), 3 * rng.normal(size=(33, 6))[:, :2]])
@@ -159,7 +186,13 @@ def test_whether_more_answers_help_is_read_off_the_last_two_steps(of_steps, help
     held = snapshot_of(answers())
     made = Artifact("embedding", "", 1, {}, 0, {}, {})
     published = Published(held, {"embedding": made})
-    of = SimpleNamespace(artifact=lambda kind: made, summary={"comparisons": 400}, published=published, progressive={})
+    of = SimpleNamespace(
+        artifact=lambda kind: made,
+        summary={"comparisons": 400},
+        published=published,
+        progressive={},
+        facts=SimpleNamespace(beats_chance=True),
+    )
     says = learning.section(of).says
     assert says.endswith(": more answers would help.") is helps
     assert [f"{100 * share:.1f} %" in says for share in accuracies] == [False, True, True]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stream_engine.refits import embedding
-from stream_engine.report import page
+from stream_engine.report import Section, page
 from stream_engine.report.drawings import Ellipses
 from stream_engine.report.findings import WARNING
 from stream_engine.report.material import material
@@ -32,6 +32,10 @@ def test_where_all_guess_nothing_else_is_claimed():
     assert not {"map", "dimensions", "clusters", "participants_flagged", "picture"} & set(found)
     assert not re.search(r"\d", figures["Clusters"].value) and made["map"].caution
     assert found["chance_level"].figures["held_out"] == 1800
+    assert "dendrogram" not in made and made["clusters"] == Section("Clusters", found["clusters_gated"].text)
+    assert not {"nearest three", "axis 1", "axis 2"} & set(made["objects"].tables[0].columns)
+    assert "not interpretable" in made["map"].drawings[0].about and "%" not in made["map"].drawings[0].x.label
+    assert "occurred" not in made["learning"].says
 
 
 def test_sets_that_were_never_compared_have_frames_of_their_own():
@@ -46,6 +50,15 @@ def test_sets_that_were_never_compared_have_frames_of_their_own():
     assert [len(each) for each in names] == [30, 20] and not names[0] & names[1]
     assert {name for name in names[0] if int(name[1:]) >= 30} == set()
     assert len({drawing.name for drawing in made["map"].drawings}) == 2
+    for drawing, table, others in zip(made["dendrogram"].drawings, made["dendrogram"].tables, names[::-1], strict=True):
+        branches = {each.split(" (+")[0] for head in ("branch", "joins") for each in table.columns[head]}
+        assert len(table.columns["at"]) == len(names[0] | names[1]) - len(others) - 1 and drawing.name == table.name
+        assert not branches & others, "a tree has the objects of one set"
+    rows = made["objects"].tables[0].columns
+    for name, near, number in zip(rows["object"], rows["nearest three"], rows["set"], strict=True):
+        assert {name, *near.split(", ")} <= names[number - 1]
+    assert not {"axis 1", "axis 2", "cluster"} & set(rows)
+    assert "2 sets" in made["methods"].says and "%" not in made["map"].drawings[0].x.label
     picture = of.published.artifacts["embedding"].arrays["picture"]
     first = np.array([int(name[1:]) < 30 for name in of.names])
     assert picture[first, 0].max() < picture[~first, 0].min(), "who draws all in one frame does not mix them"

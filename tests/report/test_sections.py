@@ -8,7 +8,7 @@ import pytest
 from stream_engine import Engine, Triplet
 from stream_engine.exports.models import table
 from stream_engine.refits import hierarchy
-from stream_engine.report import SECTIONS, page
+from stream_engine.report import SECTIONS, maker, page
 from stream_engine.report.material import MAX_SHOWN_OBJECTS, material
 from stream_engine.report.page import tiles
 from stream_engine.report.sections import clusters, dendrogram, methods
@@ -175,6 +175,11 @@ def test_the_learning_curve_ends_at_the_figures_of_the_report(study, of_everybod
     assert columns["accuracy"][-1] == pytest.approx(report["accuracy"], abs=0.01)
     assert columns["comparisons fitted"] == sorted(columns["comparisons fitted"])
     assert columns["accuracy"][-1] > columns["accuracy"][0] - 0.05
+
+
+def test_the_learning_curve_does_not_depend_on_the_seed_of_the_refit(study, of_everybody):
+    reseeded = {**study.artifacts, "embedding": study.artifacts["embedding"]._replace(seed=7)}
+    assert maker("learning")(material(study._replace(artifacts=reseeded))).says == of_everybody["learning"].says
 
 
 FEW = {

@@ -202,6 +202,7 @@ def test_a_learning_curve_has_each_figure_in_its_column(monkeypatch):
         summary={"comparisons": 400},
         published=Published(snapshot_of(compared()), {"embedding": made}),
         progressive={"drift": drift},
+        facts=SimpleNamespace(beats_chance=True),
     )
     section = learning.section(of)
     curve, calibration = (table.columns for table in section.tables)
@@ -214,10 +215,18 @@ def test_a_learning_curve_has_each_figure_in_its_column(monkeypatch):
     assert calibration["predicted"] == pytest.approx([0.57, 0.73, 0.93])
     assert calibration["observed"] == pytest.approx([0.5, 0.75, 0.9])
     assert calibration["questions"] == [10, 20, 30]
-    assert "93 % occurred 90 %" in section.says
+    assert "occurred" not in section.says, "thirty comparisons are too few"
     (note,) = section.notes
     assert "accuracy 2 times" in note
     assert "log_loss" not in note
+
+
+def test_calibration_is_said_of_fifty_comparisons_with_its_interval():
+    stated, came = np.array([0.73, 0.93]), np.array([0.75, 0.9])
+    assert learning._calibration_in_words(stated, came, np.array([49, 49])) == ""
+    says = learning._calibration_in_words(stated, came, np.array([60, 49]))
+    low, high = np.sort(np.roots([1 + 1.96**2 / 60, -1.5 - 1.96**2 / 60, 0.75**2]))
+    assert states(says, f"73 % … 75 % … 95 % CI {100 * low:.0f} to {100 * high:.0f}; 60 ")
 
 
 def test_a_set_is_as_good_for_a_group_as_for_its_answers():

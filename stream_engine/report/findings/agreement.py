@@ -33,7 +33,7 @@ def participants(facts: Facts) -> Iterator[Finding]:
     if checks is None:
         if facts.summary["comparisons"]:
             text = "There is no participant column, so guessing cannot be assessed."
-            yield Finding("participants_unknown", text, level=GAP, command="stream-engine preview SOURCE")
+            yield Finding("participants_unknown", text, level=GAP, command=facts.preview)
         return
     people = len(checks.names)
     figures = {"participants": people, "flagged": checks.flagged}

@@ -19,6 +19,7 @@ from stream_engine.report.findings.words import count, listing, percent, some
 from stream_engine.state.artifact import figure
 from stream_engine.state.exclusion import FIELD, excluded_of
 
+MAX_FILTERED = 60  # objects that a filter names one by one
 MAX_NAMED = 20  # participants that a command names one by one
 
 
@@ -51,12 +52,14 @@ def connected(facts: Facts) -> Iterator[Finding]:
         names = facts.published.snapshot.objects
         small = [names[i] for i in np.flatnonzero(set_of == len(sizes) - 1).tolist()]
         each_size = listing([count(n) for n in sizes.tolist()])
+        which = "the smallest" if sizes[-1] < sizes[-2] else "one of them"
         text = (
-            f"The objects fall into {len(sizes)} sets that were never compared with each other ({each_size} objects; "
-            f"the smallest: {listing(small, 3)}). Distances between sets are meaningless: exclude one, or ask "
-            "questions that span them."
+            f"The objects fall into {len(sizes)} sets, of {each_size} objects, that were never compared with each "
+            f"other; {which}: {listing(small, 3)}. Distances between sets are unknown, and nothing is said about them. "
+            "Ask questions that span them, or analyze one set at a time."
         )
-        yield Finding("disconnected", text, {"sets": len(sizes), "sizes": sizes.tolist()}, level=WARNING)
+        figures = {"sets": len(sizes), "sizes": sizes.tolist()}
+        yield Finding("disconnected", text, figures, _largest_set_alone(facts, set_of), WARNING)
     if never := int((set_of < 0).sum()):
         yield Finding(
             "never_compared",
@@ -66,6 +69,32 @@ def connected(facts: Facts) -> Iterator[Finding]:
         )
 
 
+def _largest_set_alone(facts: Facts, set_of: np.ndarray) -> str:
+    """The command that reads only the answers about the largest set; "" where no filter on one column says that."""
+    names, source = facts.published.snapshot.objects, facts.sources
+    largest, others = (np.flatnonzero(which).tolist() for which in (set_of == 0, set_of > 0))
+    comparison, listed = ("=", largest) if len(largest) <= len(others) else ("!=", others)
+    column, texts = _object_column(facts), [names[i] for i in listed]
+    if not column or not source or len(texts) > MAX_FILTERED or any("|" in text for text in texts):
+        return ""
+    filter_text = shlex.quote(f"{column}{comparison}{'|'.join(texts)}")
+    return f"{facts.commands.typed or f'stream-engine report {source}'} --where {filter_text}"
+
+
+def _object_column(facts: Facts) -> str:
+    """A column that names one object of every answer, by the options that the state remembers; "" where it knows
+    none."""
+    options = facts.published.snapshot.counters.get("input", {}).get("options") or {}
+    columns, kind = (options.get(key) if isinstance(options, dict) else None for key in ("columns", "type"))
+    columns = columns if isinstance(columns, dict) else {}
+    if "anchor" in columns or kind in ANCHORED:
+        anchor = str(columns.get("anchor", "anchor"))
+        return "" if "|" in anchor else anchor  # of several questions in a row
+    first, *others = str(columns.get("objects", "")).split("|")
+    return first if others else ""
+
+
+ANCHORED = ("triplet", "pick", "pick_farthest", "ranking")  # types of events with a field `anchor`
 KINDS = {"odd_one_out": "odd-one-out", "most_central": "most-central"}
 
 

@@ -1,5 +1,7 @@
 """The facts that findings rest on: one published snapshot with its artifacts, and what several topics need of it."""
 
+import os
+import shlex
 from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
@@ -7,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from connectors import split_uri
 from stream_engine.evaluation.connection import are_connected, components
 from stream_engine.evaluation.kept_responses import kept_responses
 from stream_engine.evaluation.participants import ParticipantChecks, check_participants
@@ -91,6 +94,18 @@ class Facts:
         responses = kept_responses(self.published.snapshot)
         return int(responses.times.sum()) if responses is not None and responses.complete else None
 
+    @property
+    def sources(self) -> str:
+        """The files that were read, as they are typed; "" where there are none, as with Kafka."""
+        positions = self.published.snapshot.positions
+        paths = [split_uri(name)[1] for name in positions if not name.startswith("labels:") and os.path.isabs(name)]
+        return shlex.join(path if (near := os.path.relpath(path)).startswith("..") else near for path in paths)
+
+    @property
+    def preview(self) -> str:
+        """The command that shows how the files were read."""
+        return f"stream-engine preview {self.sources or 'SOURCE'}"
+
     def report(self, kind: str) -> Mapping[str, Any]:
         """What the refit of that kind reported; empty where there is none."""
         artifact = self.published.artifacts.get(kind)
@@ -151,8 +166,9 @@ class Facts:
         return are_connected(self.sets)
 
     @property
-    def clusters_assessed(self) -> bool:
-        """Whether clusters may be shown: a model beats chance, as far as is known, and the objects are connected."""
+    def positions_comparable(self) -> bool:
+        """Whether the positions of all objects can be compared: a model beats chance, as far as is known, and the
+        objects are connected. Nothing is said of clusters, axes or the whole map otherwise."""
         return self.connected and self.beats_chance is not False
 
     @property

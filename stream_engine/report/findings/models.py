@@ -10,7 +10,6 @@ from stream_engine.state.artifact import PRELIMINARY, figure
 
 CLOSE_TO_CEILING = 0.015  # to the noise ceiling: as good as it
 NEAR_CHANCE = 0.55  # an interval that ends below it leaves nothing that more answers could make clear
-CHECK_COLUMNS = "stream-engine preview SOURCE"
 NAMES = {
     "embedding": "the map",
     "dimensions": "similarity by interpretable dimensions",
@@ -31,7 +30,8 @@ def explained(names: Iterable[str]) -> str:
     >>> explained(["majority", "chance"])
     'majority: the majority of earlier answers to the same question; chance: a random answer'
     """
-    return "; ".join(f"{name.replace('_', ' ')}: {NAMES[name]}" for name in names if name in NAMES)
+    shown = set(names)  # in an order of their own: that of the table depends on the seed where models are close
+    return "; ".join(f"{name.replace('_', ' ')}: {text}" for name, text in NAMES.items() if name in shown)
 
 
 def interval(accuracy: float, error: float) -> str:
@@ -82,7 +82,7 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         else:
             text += "Collect more answers"
             text += "." if promising else ", or check that the columns state which object was chosen."
-        yield Finding("chance_level", text, figures, "" if promising else CHECK_COLUMNS, WARNING)
+        yield Finding("chance_level", text, figures, "" if promising else facts.preview, WARNING)
     if (most := best["ceiling_at_most"]) is not None and facts.beats_chance:
         gap = most - share
         text = f"The noise ceiling for a model without individual differences is at most {percent(most)}"
@@ -107,14 +107,19 @@ def object_map(facts: Facts) -> Iterator[Finding]:
         yield Finding("map_gated", text, {"dimensions": d})
         return
     kernel = {"ste": "STE", "t-ste": "t-STE"}.get(str(report.get("kernel")), "embedding")
-    text = f"Objects judged similar are close together ({kernel}, {some(int(d), 'dimension')})."
+    chosen = facts.published.artifacts["embedding"].params.get("dimensions") is None
+    least = figure(report, "dimensions_at_least")
+    size = f", {some(int(d), 'dimension')}"
+    if chosen and least is not None and least < d:  # which it has for prediction, as said below
+        size = ""
+    text = f"Objects judged similar are close together ({kernel}{size})."
     if not facts.connected:
         text += " The relative position of sets that were never compared is arbitrary."
     if PRELIMINARY in report:
         text += " Preliminary map, without cross-validation: its dimensions and settings are not selected yet."
     yield Finding("map", text, {"dimensions": d})
+    yield from _dimensions(report, int(d), chosen)
     yield from _picture(report, int(d))
-    yield from _dimensions(report, int(d), facts.published.artifacts["embedding"].params.get("dimensions") is None)
 
 
 def _picture(report: Mapping[str, Any], d: int) -> Iterator[Finding]:
@@ -149,9 +154,12 @@ def _dimensions(report: Mapping[str, Any], d: int, chosen: bool) -> Iterator[Fin
         more = p[int(least) - 1] if len(p) >= least else None
         text += f"; adding one more is not significant (p = {p_value(more)})." if isinstance(more, int | float) else "."
         yield Finding("dimensions", text, figures)
+    elif chosen and d > least and p and isinstance(p[0], int | float):
+        text = f"A second dimension does not predict significantly better than one (p = {p_value(p[0])})."
+        yield Finding("dimensions", text, figures)
     if d > least and chosen:
         low, high = report.get("dimensions_interval") or (d, d)
-        text = f"The map has {d} dimensions, the "
+        text = f"For prediction, the map has {d} dimensions, the "
         if d < high:
             text += f"smallest number that predicts held-out comparisons nearly as well as the best, {high}"
         else:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from stream_engine.clustering import MIN_CORE_STABILITY
-from stream_engine.clustering.sentence import are_separated
+from stream_engine.clustering.sentence import CANNOT_TELL, are_separated
 from stream_engine.exports.clusters import ANSWER, PROGRAM, grouping
 from stream_engine.exports.object_places import by_size, numbers
 from stream_engine.report import Section, Table
@@ -39,7 +39,11 @@ def section(material: Material) -> Section:
     artifact, program = grouping(material.published.artifacts), material.artifact(PROGRAM)
     if artifact is None:
         return Section(TITLE, "Groups were not looked for yet.", notes=(material.facts.commands.how_to_fit(ANSWER),))
-    beside = _program(program, artifact) if program is not None else ("", ())
+    if not material.facts.positions_comparable:
+        return Section(TITLE, _text(material))
+    beside: tuple[str, tuple[Table, ...]] = ("", ())
+    if program is not None and material.facts.cluster_answer.get("grade") != CANNOT_TELL:
+        beside = _program(program, artifact)
     says, notes = _text(material), [beside[0]]
     labels = by_size(artifact.arrays["labels"])
     sizes = np.bincount(labels[labels >= 0]) if (labels >= 0).any() else np.empty(0, int)
@@ -68,8 +72,7 @@ def section(material: Material) -> Section:
                     "clearness", {"groups": k.tolist(), "clearness": clearness.tolist()}, about=CLEARNESS, folded=True
                 )
             )
-        if material.facts.clusters_assessed:
-            notes.insert(0, explained(material.facts.cluster_answer))
+        notes.insert(0, explained(material.facts.cluster_answer))
     return Section(TITLE, says.strip(), tuple(drawings), (*tables, *beside[1]), tuple(filter(None, notes)))
 
 

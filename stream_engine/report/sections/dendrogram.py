@@ -1,39 +1,60 @@
 """The dendrogram: which objects join first, from the distances in the map or from a hierarchy that was fitted."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Drawing, Segments, shortened
 from stream_engine.report.material import Material
+from stream_engine.report.sections.object_map import numbered
 
 MAX_OBJECTS = 1500  # objects of which it is made: of more, of those that are shown first
 UNIT_OF_ADDS = "as the difference in similarity from the most similar two objects"
 ADDS = ("adds3", "adds4")
 OF_KERNEL = "as the difference in similarity from an object to itself"
 UNITS = {**dict.fromkeys(("k1", "k2", "mulk3"), OF_KERNEL), "embedding": "in squared distances of the embedding"}
+MAX_SETS_IN_TEXT = 3
 MAX_DRAWN = 120  # that are drawn; of more objects, the last merges
 
 
+class Tree(NamedTuple):
+    """The merges of the objects `ids` in scipy's format."""
+
+    merges: np.ndarray
+    ids: np.ndarray
+
+
 def section(material: Material) -> Section | None:
-    """Average linkage; nothing where fewer than three objects are known."""
-    tree = _fitted(material) or _of_map(material)
-    if tree is None:
+    """Average linkage, of each set of objects that were compared with each other; nothing where fewer than three
+    objects are known, or no model predicts the answers better than chance."""
+    if material.facts.beats_chance is False:
         return None
-    merges, ids, source, unit = tree
-    names = [material.names[i] for i in ids.tolist()]
-    drawing = draw(merges, names)
-    says = (
-        f"Similar objects join at a small distance ({source}). {names[int(merges[0, 0])]} and "
-        f"{names[int(merges[0, 1])]} are the two most similar objects (they join at {merges[0, 2]:.3g}, the last two "
-        f"branches at {merges[-1, 2]:.3g}, {unit})."
-    )
+    trees, source, unit = _fitted(material) or _of_map(material)
+    if not trees:
+        return None
+    names = [[material.names[i] for i in tree.ids.tolist()] for tree in trees]
+    drawings = numbered([draw(tree.merges, called) for tree, called in zip(trees, names)])
+    tables = [
+        table(tree.merges, called)._replace(name=drawing.name) for tree, called, drawing in zip(trees, names, drawings)
+    ]
+    says = [f"Similar objects join at a small distance ({source})."]
+    for number, (tree, called) in enumerate(zip(trees[:MAX_SETS_IN_TEXT], names), 1):
+        first, merges = "" if len(trees) == 1 else f"Set {number}: ", tree.merges
+        one, other = (called[int(i)] for i in merges[0, :2])
+        says.append(
+            f"{first}{one} and {other} are the two most similar objects (they join at {merges[0, 2]:.3g}, the last two "
+            f"branches at {merges[-1, 2]:.3g}, {unit})."
+        )
     notes = ["Any set of answers gives a tree, even if there are no clusters."]
-    if len(ids) > MAX_DRAWN:
+    if not material.facts.connected:
+        notes.append("Sets that were never compared with each other have a tree each.")
+    if max(len(tree.ids) for tree in trees) > MAX_DRAWN:
         notes.append(
             f"Only the last {MAX_DRAWN} branches are drawn; a number in brackets counts the further objects in a "
             "branch."
         )
-    return Section("Dendrogram", says, (drawing,), (table(merges, names),), tuple(notes))
+    return Section("Dendrogram", " ".join(says), tuple(drawings), tuple(tables), tuple(notes))
 
 
 def table(merges: np.ndarray, names: list[str]) -> Table:
@@ -54,26 +75,29 @@ def table(merges: np.ndarray, names: list[str]) -> Table:
     return Table("dendrogram", dict(zip(("branch", "joins", "at"), map(list, zip(*shown)))), folded=True)
 
 
-def _fitted(material: Material) -> tuple[np.ndarray, np.ndarray, str, str] | None:
+def _fitted(material: Material) -> tuple[list[Tree], str, str] | None:
+    """The hierarchy that was fitted, which joins all objects: not where some were never compared with the others."""
     artifact = material.artifact("hierarchy")
     if artifact is None or len(artifact.arrays["linkage"]) < 2 or len(artifact.arrays["leaves"]) > MAX_OBJECTS:
+        return None
+    if not material.facts.connected:
         return None
     similarity = str(artifact.params.get("similarity", "adds3"))
     how = f"{artifact.report['method']} linkage of {'AddS' if similarity in ADDS else similarity}"
     unit = UNITS.get(similarity.split("_")[0], UNIT_OF_ADDS)
-    return artifact.arrays["linkage"], artifact.arrays["leaves"], how, unit
+    return [Tree(artifact.arrays["linkage"], artifact.arrays["leaves"])], how, unit
 
 
-def _of_map(material: Material) -> tuple[np.ndarray, np.ndarray, str, str] | None:
+def _of_map(material: Material) -> tuple[list[Tree], str, str]:
     from scipy.cluster.hierarchy import linkage
 
+    how, unit = "average linkage of the distances in the map", "in the units of the map's axes"
     if material.places is None:
-        return None
-    ids = material.shown[np.isfinite(material.places.points[material.shown]).all(axis=1)][:MAX_OBJECTS]
-    if len(ids) < 3:
-        return None
-    how = "average linkage of the distances in the map"
-    return linkage(material.places.points[ids], "average"), ids, how, "in the units of the map's axes"
+        return [], how, unit
+    points = material.places.points
+    ids = material.shown[np.isfinite(points[material.shown]).all(axis=1)][:MAX_OBJECTS]
+    sets = [mine for mine in material.sets_of(ids) if len(mine) >= 3]
+    return [Tree(linkage(points[mine], "average"), mine) for mine in sets], how, unit
 
 
 def draw(merges: np.ndarray, names: list[str]) -> Drawing:

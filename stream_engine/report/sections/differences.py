@@ -14,10 +14,8 @@ from stream_engine.state.artifact import Artifact
 
 TITLE = "Who sees it differently"
 OBJECTS_AT_END = 3  # objects that are named at each end of an axis
-AXES = (
-    "Share: of the axis in the differences between objects, for the group and for the middle 80 % of participants. "
-    "The objects are those at the two ends of the axis."
-)
+AXES = "Share: of the axis in the differences between objects, for the group and for the middle 80 % of participants."
+ENDS = " The objects are those at the two ends of the axis."
 WHO = (
     "Gain: log loss on held-out answers of the group's map less that of the participant's own model, in nats an "
     "answer, with its 95 % interval; p corrected for the number of participants (Holm). The objects are those whose "
@@ -75,10 +73,14 @@ def _axes(material: Material, artifact: Artifact, shares: np.ndarray) -> Table:
         "share, group": (size / max(float(size.sum()), 1e-300)).tolist(),
         "from": low.tolist(),
         "to": high.tolist(),
+    }
+    if not material.facts.connected:  # the ends of an axis would be objects that were never compared
+        return Table("axes", columns, about=AXES)
+    columns |= {
         "one end": [listing([material.names[i] for i in objects[:OBJECTS_AT_END]]) for objects in order],
         "other end": [listing([material.names[i] for i in objects[::-1][:OBJECTS_AT_END]]) for objects in order],
     }
-    return Table("axes", columns, about=AXES)
+    return Table("axes", columns, about=AXES + ENDS)
 
 
 def _groups(shares: np.ndarray, slope: np.ndarray, group: np.ndarray) -> Table:

@@ -1,7 +1,7 @@
 """Would more answers help? The embedding fitted to parts of the answers, each tested on judgements held out of all.
 
-The judgements and the settings are those of the artifact's own figures (`evaluation.cross_fit`): what is predicted here
-chose nothing.
+The responses are dealt to folds as for the published map, with its setting: what is said depends neither on the seed of
+the refit nor on chance. Of all that is predicted, the setting was selected on a part; the four fits share it.
 """
 
 from collections.abc import Mapping
@@ -19,6 +19,7 @@ from stream_engine.evaluation.answers import answers_of
 from stream_engine.evaluation.held_out import BINS, Figures
 from stream_engine.evaluation.participants import wilson
 from stream_engine.evaluation.responses import Responses
+from stream_engine.refits.embedding import PUBLISHED_SEED
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Curve, Drawing, Rules
 from stream_engine.report.findings.words import count, percent, some
@@ -28,6 +29,7 @@ from stream_engine.state.artifact import PRELIMINARY, Artifact
 SHARES = (0.125, 0.25, 0.5, 1.0)
 MAX_CURVE_ANSWERS = 200_000  # answers that the curve is made of at most
 MIN_BIN_ANSWERS, MIN_FILLED_BIN_ANSWERS = 5, 20  # answers, below which a share of them is not drawn; or drawn hollow
+MIN_STATED_BIN_ANSWERS = 50  # below which the text says no share of them
 MIN_HELD_OUT = 50  # held-out comparisons, below which there is nothing to tell
 TITLE = "Would more answers help?"
 
@@ -58,7 +60,10 @@ def section(material: Material) -> Section:
         f"Fitted to {fewer}, the embedding predicts {percent(before.accuracy)} of held-out comparisons correctly; "
         f"fitted to {more}, {percent(last.accuracy)}: "
     )
-    if gain > max(0.005, 1.96 * unsure):
+    if material.facts.beats_chance is False:
+        says = says.removesuffix(": ") + ". No model predicts better than chance, so this does not tell whether more "
+        says += "answers would help."
+    elif gain > max(0.005, 1.96 * unsure):
         says += "more answers would help."
     elif gain < 0.005 and unsure < 0.01:
         says += "more answers of this kind would hardly help."
@@ -81,16 +86,17 @@ def section(material: Material) -> Section:
             f"with at least {MIN_BIN_ANSWERS} comparisons. Hollow points have fewer than {MIN_FILLED_BIN_ANSWERS}."
         )
         tables.append(Table("calibration", rows, about=about, folded=True))
-        says += f" Comparisons predicted with {percent(stated[-1], 0)} occurred {percent(came[-1], 0)} of the time."
+        if material.facts.beats_chance is not False:
+            says += _calibration_in_words(stated, came, answers)
     return Section(TITLE, says, drawings, tuple(tables), _drift(material))
 
 
 def curve(material: Material, artifact: Artifact) -> tuple[list[Step], np.ndarray, np.ndarray]:
     """The steps, and of the last one each held-out answer's probability of what was expected, and whether it came."""
     params, report = artifact.params, artifact.report
-    responses, answers = answers_of(material.snapshot, artifact.seed, params["lapse"] == "worker")
-    chosen = report.get("settings") or [report]
-    groups = cross_fit.plan(responses).responses[: len(chosen)]
+    responses, answers = answers_of(material.snapshot, PUBLISHED_SEED, params["lapse"] == "worker")
+    groups = cross_fit.plan(responses).responses
+    chosen = [report] * len(groups)
     out = [fold for group in groups for fold in group.folds]
     if responses.answers.of_responses(np.any(out, axis=0)).times.sum() < MIN_HELD_OUT if out else True:
         return [], np.empty(0), np.empty(0)
@@ -169,6 +175,19 @@ def _bins(confidence: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.nda
     there = n >= MIN_BIN_ANSWERS
     stated, came = (np.bincount(entry, values, BINS)[there] / n[there] for values in (confidence, right))
     return stated, came, n[there]
+
+
+def _calibration_in_words(stated: np.ndarray, came: np.ndarray, answers: np.ndarray) -> str:
+    """The most certain of the bins that have enough comparisons; "" where none has."""
+    enough = np.flatnonzero(answers >= MIN_STATED_BIN_ANSWERS)
+    if not len(enough):
+        return ""
+    at = int(enough[-1])
+    low, high = wilson(came[at], answers[at])
+    return (
+        f" Comparisons predicted with {percent(stated[at], 0)} occurred {percent(came[at], 0)} of the time (95 % CI "
+        f"{100 * low:.0f} to {100 * high:.0f}; {count(answers[at])} comparisons)."
+    )
 
 
 def _calibration(x: np.ndarray, y: np.ndarray, n: np.ndarray) -> tuple[Drawing, ...]:

@@ -130,6 +130,9 @@ def _data(facts: Facts) -> str:
     answers = comparisons if facts.answers is None else f"{count(facts.answers)} {kinds} answers ({comparisons})"
     who = f" by {some(len(people.names), 'participant')}" if people is not None else ""
     text = f"We analyzed {answers}{who} about {some(summary['objects'], 'object')}."
+    if facts.sets is not None and not facts.connected:
+        text += f" The objects formed {int(facts.sets.max()) + 1} sets that were never compared with each other; "
+        text += "distances are interpreted only within a set."
     if names := facts.published.excluded:
         text += f" {some(len(names), 'further participant was', 'further participants were')} excluded."
     elif people is not None and people.flagged:
@@ -146,6 +149,9 @@ def _embedding(report: Mapping[str, Any]) -> Iterator[str]:
         f"A {kernel} in {some(int(d), 'dimension')}, with a lapse rate for random answers, was fitted by penalized "
         "maximum likelihood."
     )
+    least = figure(report, "dimensions_at_least")
+    if least is not None and 1 < least < d:
+        yield f"Of these, the answers support at least {int(least)}; the others were kept for prediction."
     if report.get("chosen_by") and report.get("held_out") == "judgements":
         yield (
             "Its settings were selected by the log loss on held-out answers, and its accuracy was estimated by "

@@ -45,15 +45,20 @@ def frames(material: Material, places: ObjectCoordinates, ids: np.ndarray) -> It
     """A drawing of each set of objects, since the positions of sets that were never compared mean nothing beside each
     other; the largest set first."""
     draw = scale if places.points.shape[1] == 1 else plane
-    member = None if material.facts.connected else material.facts.sets
-    if member is None:
-        yield draw(material, places, ids)
-        return
-    sets = [ids[member[ids] == number] for number in np.unique(member[ids]).tolist()]
-    for number, mine in enumerate(sets, 1):
-        drawing = draw(material, places, mine)
-        name = drawing.name if number == 1 else f"{drawing.name}_{number}"
-        yield drawing._replace(name=name, title=f"{drawing.title}, set {number} of {len(sets)}")
+    yield from numbered([draw(material, places, mine) for mine in material.sets_of(ids)])
+
+
+def numbered(drawings: list[Drawing]) -> list[Drawing]:
+    """A drawing of each set of objects, with its number where there are several."""
+    if len(drawings) == 1:
+        return drawings
+    return [
+        drawing._replace(
+            name=drawing.name if number == 1 else f"{drawing.name}_{number}",
+            title=f"{drawing.title}, set {number} of {len(drawings)}",
+        )
+        for number, drawing in enumerate(drawings, 1)
+    ]
 
 
 def plane(material: Material, places: ObjectCoordinates, ids: np.ndarray, first: int = 0, second: int = 1) -> Drawing:
@@ -73,14 +78,14 @@ def plane(material: Material, places: ObjectCoordinates, ids: np.ndarray, first:
     explained, label = report.get("explained", []), [f"axis {first + 1}", f"axis {second + 1}"]
     if places.name == PICTURE:
         label = [str(report["picture"]["by"]), "arbitrary units"]
-    elif max(first, second) < len(explained):
+    elif max(first, second) < len(explained) and material.facts.positions_comparable:
         label = [
             f"{text} ({percent(explained[axis], 0)} of the variance)" for text, axis in zip(label, (first, second))
         ]
     return Drawing(
         "map",
         "Map of the objects",
-        f"{len(ids)} objects as points; close together where they are judged similar.",
+        f"{len(ids)} objects as points; {_uninterpretable(material) or CLOSENESS}.",
         Axis(label[0]),
         Axis(label[1]),
         tuple(marks),
@@ -90,6 +95,16 @@ def plane(material: Material, places: ObjectCoordinates, ids: np.ndarray, first:
         height=HEIGHT,
         groups=legend(material, ids),
     )
+
+
+CLOSENESS = "close together where they are judged similar"
+
+
+def _uninterpretable(material: Material) -> str:
+    """That positions mean nothing where no model predicts the answers; "" where they do."""
+    if material.facts.beats_chance is not False:
+        return ""
+    return "their places are not interpretable, since no model predicts the answers better than chance"
 
 
 def scale(material: Material, places: ObjectCoordinates, ids: np.ndarray) -> Drawing:
@@ -105,7 +120,7 @@ def scale(material: Material, places: ObjectCoordinates, ids: np.ndarray) -> Dra
     return Drawing(
         "map",
         "Scale of the objects",
-        f"{len(order)} objects on a one-dimensional scale, lowest first, each with its 95 % interval.",
+        f"{len(order)} objects on a one-dimensional scale{_order_on_scale(material)}.",
         Axis("scale value"),
         Axis("objects in order", ticks=()),
         tuple(marks),
@@ -114,6 +129,11 @@ def scale(material: Material, places: ObjectCoordinates, ids: np.ndarray) -> Dra
         height=int(np.clip(14 * len(order) + 60, 240, 3000)) if len(order) <= MAX_SCALE_LINES else HEIGHT,
         groups=legend(material, ids),
     )
+
+
+def _order_on_scale(material: Material) -> str:
+    reason = _uninterpretable(material)
+    return f"; {reason}" if reason else ", lowest first, each with its 95 % interval"
 
 
 def legend(material: Material, ids: np.ndarray) -> tuple[tuple[int, str], ...]:

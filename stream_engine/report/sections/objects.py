@@ -31,7 +31,12 @@ def section(material: Material) -> Section:
     elif material.by_object:
         says += f" {material.names[int(answers.argmin())]} has the fewest comparisons: {answers.min():,}."
     ids = material.shown[np.argsort(answers[material.shown], kind="stable")]
-    table = Table("objects", columns(material, ids), np.searchsorted(material.shown, ids), ABOUT + _axes(material))
+    table = Table(
+        "objects",
+        columns(material, ids),
+        np.searchsorted(material.shown, ids),
+        ABOUT + _axes(material) + _sets(material),
+    )
     return Section("Objects", says, (), (table,), tuple(filter(None, [material.sampled])))
 
 
@@ -42,11 +47,20 @@ ABOUT = (
 
 
 def _axes(material: Material) -> str:
-    d = 0 if material.places is None else material.places.points.shape[1]
+    shown = material.places is not None and material.facts.positions_comparable
+    d = material.places.points.shape[1] if shown and material.places is not None else 0
     return f" Axes: the first two of {d}; the export objects has all." if d > 2 else ""
 
 
+def _sets(material: Material) -> str:
+    """What may be compared where the objects fall into sets."""
+    if material.facts.connected:
+        return ""
+    return " Set: of objects that were compared with each other. The nearest three are those of the same set."
+
+
 HEADS = {"answers": "comparisons", "x": "axis 1", "y": "axis 2"}
+OF_ALL_POSITIONS = ("cluster", "x", "y")  # columns that compare the positions of all objects
 LEFT_OUT = (
     "cluster_label",
     "stability",
@@ -76,6 +90,6 @@ def columns(material: Material, ids: np.ndarray) -> dict[str, list[Any]]:
         for head, values in columns_of.items()
         if head not in LEFT_OUT
         and not head.startswith(("axis_", "se_"))
-        and (head != "cluster" or material.facts.clusters_assessed)
+        and (head not in OF_ALL_POSITIONS or material.facts.positions_comparable)
     }
-    return shown | ({"nearest three": near} if near else {})
+    return shown | ({"nearest three": near} if near and material.facts.beats_chance is not False else {})

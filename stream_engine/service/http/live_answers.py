@@ -172,9 +172,11 @@ def _answering(published: Published, name: str) -> tuple[int, Any]:
 
 
 def _nearest(published: Published) -> tuple[int, Callable[[str, int], list[dict[str, Any]]]]:
-    """The nearest objects of an object in the embedding, by a tree. O(n log n); a question is O(k log n)."""
+    """The nearest objects of an object in the embedding, of those that it was compared with, directly or through
+    others, by a tree. O(n log n); a question is O(k log n)."""
     from scipy.spatial import KDTree
 
+    from stream_engine.evaluation.connection import components, members
     from stream_engine.exports.object_places import of_embedding
 
     names = published.snapshot.objects
@@ -182,15 +184,17 @@ def _nearest(published: Published) -> tuple[int, Callable[[str, int], list[dict[
     if places is None:
         raise NoModel("no embedding is fitted yet")
     placed_ids = np.flatnonzero(np.isfinite(places.points).all(axis=1))
-    points, names = places.points[placed_ids], tuple(names[i] for i in placed_ids.tolist())
-    tree, number = KDTree(points), {name: i for i, name in enumerate(names)}
+    parts = [ids for ids in members(components(published.snapshot), placed_ids) if len(ids)]
+    trees = [KDTree(places.points[ids]) for ids in parts]
+    at = {names[i]: (part, number) for part, ids in enumerate(parts) for number, i in enumerate(ids.tolist())}
 
     def nearest(name: str, k: int) -> list[dict[str, Any]]:
-        if (own_number := number.get(name)) is None:
+        if (own := at.get(name)) is None:
             raise HTTPException(404, f"object: got {name[:100]!r}, which the embedding does not know\n")
-        distances, numbers = map(np.atleast_1d, tree.query(points[own_number], min(k + 1, len(names))))
+        ids, tree = parts[own[0]], trees[own[0]]
+        distances, numbers = map(np.atleast_1d, tree.query(places.points[ids[own[1]]], min(k + 1, len(ids))))
         pairs = zip(numbers.tolist(), distances.tolist())
-        return [{"object": names[i], "distance": distance} for i, distance in pairs if i != own_number][:k]
+        return [{"object": names[ids[i]], "distance": distance} for i, distance in pairs if i != own[1]][:k]
 
     return published.artifacts["embedding"].sequence, nearest
 
