@@ -22,6 +22,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 
 from stream_engine.data.answers import Answers
+from stream_engine.data.compiled import njit, read_only
 from stream_engine.embedding.fit import Embedding
 from stream_engine.embedding.individual import weighted_margins
 from stream_engine.embedding.lapse_prior import PRIOR, guesses
@@ -49,17 +50,19 @@ def covariances(
         return out
     own = np.repeat(has_answers, d)
     times, own_weight = questions.near + questions.far, None if weights is None else weights[questions.worker]
-    slopes, f, u, v = _parts(fit, questions.rows, times, fit.lapse[questions.worker], own_weight)
-    slopes = slopes[:, own]
-    information = _weighted_sum(slopes, f * u**2) + 2 * fit.ridge * np.eye(int(own.sum()))
+    gaps, f, u, v = _parts(fit, questions.rows, times, fit.lapse[questions.worker], own_weight)
+    information = _weighted_sum(questions.rows, *gaps, f * u**2, n)[np.ix_(own, own)]
+    information += 2 * fit.ridge * np.eye(len(information))
     if not fixed_lapse:
+        slopes = sparse_scores(questions.rows, *gaps, n)[:, own]
         information -= _of_lapses(slopes, f, u, v, questions.worker, fit.lapse, fit.guessers)
     gauge = gauge_of(fit.points[has_answers])
     inverse = cho_solve(cho_factor(information), np.eye(len(information)))
     inverse -= gauge @ (gauge.T @ inverse)
     inverse -= (inverse @ gauge) @ gauge.T
-    inverse *= _design_effect(fit, answers, inverse, own, weights)
-    out[has_answers] = np.einsum("iaib->iab", inverse.reshape(len(gauge) // d, d, len(gauge) // d, d))
+    blocks = inverse.reshape(len(gauge) // d, d, len(gauge) // d, d)
+    blocks *= _design_effect(fit, answers, blocks, has_answers, weights)
+    out[has_answers] = np.einsum("iaib->iab", blocks)
     return out
 
 
@@ -94,12 +97,10 @@ def radius(d: int, level: float = LEVEL) -> float:
 
 
 def _parts(fit: Embedding, rows: np.ndarray, times: np.ndarray, lapse: np.ndarray, weight: np.ndarray | None = None):
-    """dDelta/dx (m, n d) sparse, f, u, v of the formulas; `weight` (m, d) of the axes for who answered."""
-    n, d = fit.points.shape
+    """`_gaps`, and f, u, v of the formulas; `weight` (m, d) of the axes for who answered."""
     share = _shares(fit, rows, weight)
     p = np.clip(lapse / 2 + (1 - lapse) * share, 1e-12, 1 - 1e-12)
-    near, far = _gaps(fit, rows, weight)
-    return sparse_scores(rows, near, far, n), times / (p * (1 - p)), (1 - lapse) * share * (1 - share), 0.5 - share
+    return _gaps(fit, rows, weight), times / (p * (1 - p)), (1 - lapse) * share * (1 - share), 0.5 - share
 
 
 def _gaps(fit: Embedding, rows: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -123,9 +124,28 @@ def sparse_scores(rows: np.ndarray, near: np.ndarray, far: np.ndarray, n: int) -
     return csr_array((values.ravel(), columns.ravel(), np.arange(m + 1) * 4 * d), shape=(m, n * d))
 
 
-def _weighted_sum(slopes: csr_array, weight: np.ndarray) -> np.ndarray:
-    """(n d, n d) sum of weight g g'."""
-    return (slopes.T @ (slopes * weight[:, None])).toarray()
+def _weighted_sum(rows: np.ndarray, near: np.ndarray, far: np.ndarray, weight: np.ndarray, n: int) -> np.ndarray:
+    """(n d, n d) sum of weight g g', g of `sparse_scores`. O(m d^2)."""
+    d = near.shape[1]
+    blocks = np.zeros((n, n, d, d))
+    gaps = np.stack([near, far], axis=1)
+    _add_blocks(read_only(rows, np.int32), read_only(gaps), read_only(weight, np.float64), blocks)
+    return blocks.transpose(0, 2, 1, 3).reshape(n * d, n * d)
+
+
+@njit(cache=True, nogil=True)
+def _add_blocks(rows, gaps, weight, blocks):
+    signs = (-1.0, 1.0, 1.0, -1.0)  # of dDelta / dx in the places of i, j, k, l
+    d = gaps.shape[2]
+    for answer in range(len(rows)):
+        for one in range(4):
+            for other in range(4):
+                sign = weight[answer] * signs[one] * signs[other]
+                block = blocks[rows[answer, one], rows[answer, other]]
+                for a in range(d):
+                    scaled = sign * gaps[answer, one // 2, a]
+                    for b in range(d):
+                        block[a, b] += scaled * gaps[answer, other // 2, b]
 
 
 def _of_lapses(slopes: csr_array, f, u, v, worker: np.ndarray, lapse: np.ndarray, guessers: float) -> np.ndarray:
@@ -157,19 +177,45 @@ def score_gaps(fit: Embedding, answers: Answers, weights: np.ndarray | None = No
     return near * slope[:, None], far * slope[:, None]
 
 
-def scores(fit: Embedding, answers: Answers, weights: np.ndarray | None = None) -> csr_array:
-    """(m, n d) sparse: the slope of log p of each answer in the coordinates."""
-    return sparse_scores(answers.rows, *score_gaps(fit, answers, weights), len(fit.points))
-
-
 def _design_effect(
-    fit: Embedding, answers: Answers, inverse: np.ndarray, own: np.ndarray, weights: np.ndarray | None
+    fit: Embedding, answers: Answers, inverse: np.ndarray, has_answers: np.ndarray, weights: np.ndarray | None
 ) -> float:
-    """How much more the sums of units scatter than answers by themselves would."""
-    each = scores(fit, answers, weights)[:, own]
-    number = np.unique(answers.response, return_inverse=True)[1].reshape(-1)
-    of_unit = csr_array((answers.times, (number, np.arange(len(number)))), shape=(int(number.max()) + 1, len(number)))
-    sums = of_unit @ each
-    of_single = float((_weighted_sum(each, answers.times) * inverse).sum())
-    of_units = float(((sums.T @ sums).toarray() * inverse).sum())
+    """How much more the sums of units scatter than answers by themselves would; `inverse` (k, d, k, d) of the objects
+    that have answers."""
+    order = np.argsort(answers.response, kind="stable")
+    first = np.append(np.unique(answers.response[order], return_index=True)[1], len(order))
+    place = np.cumsum(has_answers) - 1
+    gaps = np.stack(score_gaps(fit, answers, weights), axis=1)[order]
+    rows, times = read_only(place[answers.rows[order]], np.int64), answers.times[order].astype(float)
+    of_units = _sum_of_squares(read_only(first, np.int64), rows, gaps, times, inverse)
+    of_single = _sum_of_squares(np.arange(len(order) + 1), rows, gaps, np.sqrt(times), inverse)
     return max(1.0, of_units / of_single) if of_single > 0 else 1.0
+
+
+@njit(cache=True, nogil=True)
+def _sum_of_squares(first, rows, gaps, times, inverse):
+    """Sum of s' inverse s over units, the rows from first[u] on; s is the sum of their slopes."""
+    signs = (-1.0, 1.0, 1.0, -1.0)
+    k, d = inverse.shape[:2]
+    sums, members, seen = np.zeros((k, d)), np.empty(k, np.int64), np.zeros(k, np.bool_)
+    total = 0.0
+    for unit in range(len(first) - 1):
+        n_members = 0
+        for answer in range(first[unit], first[unit + 1]):
+            for one in range(4):
+                member = rows[answer, one]
+                if not seen[member]:
+                    seen[member] = True
+                    members[n_members] = member
+                    n_members += 1
+                for a in range(d):
+                    sums[member, a] += times[answer] * signs[one] * gaps[answer, one // 2, a]
+        for x in members[:n_members]:
+            for y in members[:n_members]:
+                for a in range(d):
+                    for b in range(d):
+                        total += sums[x, a] * inverse[x, a, y, b] * sums[y, b]
+        for x in members[:n_members]:
+            seen[x] = False
+            sums[x] = 0.0
+    return total

@@ -1,8 +1,9 @@
 """Cross-fitting: every answer is predicted by a model that was neither fitted to it nor selected by it.
 
-Responses are dealt to `FOLDS` folds by their hashes, and participants once more; two folds are a group. The setting of
-a model is selected for each group from the answers outside it; then the model is fitted to all answers outside each
-fold of the group, and predicts those inside (cross-validation, Stone 1974; nested, Varma & Simon 2006).
+Responses are dealt to `FOLDS` folds by their hashes, and participants once more; two folds are a group, of many answers
+five. The setting of a model is selected for each group from the answers outside it; then the model is fitted to all
+answers outside each fold of the group, and predicts those inside (cross-validation, Stone 1974; nested, Varma & Simon
+2006).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -25,8 +26,10 @@ Choose = Callable[[np.ndarray], Setting]
 # out.
 Predict = Callable[[Setting, np.ndarray], Mapping[str, np.ndarray]]
 # All answers are predicted once, so one split does not decide: the figures of a single split of a small study have a
-# standard error of many points. Two folds share a setting, because selecting one costs more than a fit with it.
+# standard error of many points. Two folds share a setting, because selecting one costs more than a fit with it; from
+# `MANY_COMPARISONS` on five do, because half of the answers select the same as four fifths.
 FOLDS, FOLDS_A_GROUP = 10, 2
+MANY_COMPARISONS, LARGE_GROUP = 20_000, 5
 NOT_HELD_OUT = -1  # the fold of units that are not held out
 
 
@@ -106,11 +109,11 @@ def _groups(responses: Responses, fold: np.ndarray, enough: Callable[[np.ndarray
     n_folds = next(
         (count for count, last in enumerate(folds, 1) if count == fits or enough((fold >= 0) & (fold <= last))), None
     )
-    groups = []
-    for first in range(0, len(folds[:n_folds]), FOLDS_A_GROUP):
-        group_folds = folds[:n_folds][first : first + FOLDS_A_GROUP]
+    groups, size = [], LARGE_GROUP if len(responses.answers.rows) >= MANY_COMPARISONS else FOLDS_A_GROUP
+    for first in range(0, len(folds[:n_folds]), size):
+        group_folds = folds[:n_folds][first : first + size]
         # the setting is selected without all folds of the group, also those that are not predicted any more
-        part = parts(responses, np.isin(fold, folds[first : first + FOLDS_A_GROUP]), choose)
+        part = parts(responses, np.isin(fold, folds[first : first + size]), choose)
         groups.append(Group(part, tuple(fold == number for number in group_folds)))
     return groups
 

@@ -69,8 +69,8 @@ def test_without_covariances_each_object_has_its_own_block_of_the_information(al
     times = (columns.n_lo + columns.n_hi).astype(float)
     nobody = Answers(rows, times, np.full(len(rows), -1, np.int32), np.arange(len(rows)), 6)
     found = Embedding(points, np.array([0.1]), 0.3, alpha, 0.0, 0.0, 0, 0, True, 0.0)
-    slopes, f, u, _ = ellipses._parts(found, nobody.rows, times, np.full(len(rows), 0.1))
-    whole = ellipses._weighted_sum(slopes, f * u**2) + 0.6 * np.eye(12)
+    gaps, f, u, _ = ellipses._parts(found, nobody.rows, times, np.full(len(rows), 0.1))
+    whole = ellipses._weighted_sum(rows, *gaps, f * u**2, 6) + 0.6 * np.eye(12)
     for i in range(6):
         assert np.allclose(np.linalg.inv(made.covariance[i]), whole[2 * i : 2 * i + 2, 2 * i : 2 * i + 2])
 
