@@ -40,6 +40,17 @@ def test_a_large_study_is_predicted_until_the_interval_is_narrow():
     assert len(held(cross_fit.plan(fewer).responses)) == 3
 
 
+def test_five_folds_of_many_comparisons_share_a_setting_that_saw_none_of_them(monkeypatch):
+    found = evidence(screens=300, workers=14)
+    monkeypatch.setattr(cross_fit, "MANY_COMPARISONS", len(found.answers.rows))
+    plan = cross_fit.plan(found)
+    assert [len(group.folds) for group in plan.responses + plan.participants] == [5, 5, 5, 5]
+    for group in plan.responses + plan.participants:
+        assert np.array_equal(group.part == folds.HELD, np.any(group.folds, axis=0))
+    monkeypatch.setattr(cross_fit, "MANY_COMPARISONS", len(found.answers.rows) + 1)
+    assert {len(group.folds) for group in cross_fit.plan(found).responses} == {cross_fit.FOLDS_A_GROUP}
+
+
 def test_comparisons_of_one_response_count_as_one():
     found = evidence(screens=3_000, shown=6, near=3, workers=0, repeats=0.0)
     assert len(held(cross_fit.plan(found).responses)) > 7, "27,000 comparisons, but 3,000 responses"
