@@ -56,6 +56,18 @@ def are_connected(sets: np.ndarray | None) -> bool:
     return sets is None or bool(sets.max(initial=0) == 0)
 
 
+def joins_sets(linkage: np.ndarray, set_of: np.ndarray) -> np.ndarray:
+    """(m - 1,) bool: which merges of a tree in scipy's format join objects of several sets (of `components`).
+
+    >>> joins_sets(np.array([[0, 2, 1.0, 2], [1, 3, 2.0, 3]]), np.array([0, 1, 0])).tolist()
+    [False, True]
+    """
+    sets: list[int | None] = list(set_of.tolist())
+    for left, right in np.asarray(linkage)[:, :2].astype(np.int64).tolist():
+        sets.append(sets[left] if sets[left] == sets[right] else None)
+    return np.array([each is None for each in sets[len(set_of) :]], bool)
+
+
 def members(sets: np.ndarray | None, ids: np.ndarray) -> list[np.ndarray]:
     """The objects `ids` by set, the largest set first; objects without comparisons, if any, come last. All of them
     together where nothing is known of sets.

@@ -1,5 +1,6 @@
 """What was read, and what was rejected and why; whether all objects were compared with each other, directly or through
-others, by more than a few questions (`evaluation.connection`); what is missing for further results, with the command that provides it.
+others, by more than a few questions (`evaluation.connection`); what is missing for further results, with the
+command that provides it.
 
 Who is excluded from everything else that is said, and what that changed (`state.exclusion`).
 """
