@@ -101,10 +101,18 @@ class Study(Tables):
             If the similarity is unknown, or if the answers are not sufficient (`CannotRefit`).
         """
         from stream_engine.api.dendrogram import Dendrogram
+        from stream_engine.evaluation.connection import are_connected, components
 
         artifact = self._artifact("hierarchy")
         if artifact.params["similarity"] != similarity:
             artifact = self._extra_artifact("hierarchy", similarity=similarity)
+        sets = components(self.snapshot)
+        if sets is not None and not are_connected(sets):
+            warnings.warn(
+                f"the objects fall into {sets.max() + 1:,} sets that were never compared with each other, or by few "
+                "questions: the tree joins them last, and these heights mean nothing",
+                stacklevel=2,
+            )
         return Dendrogram(artifact, list(self.snapshot.objects), self.frames)
 
     def predict(
@@ -149,7 +157,7 @@ class Study(Tables):
         -------
         data frame, shape (n_questions, ...)
             The questions with p, the probability of the answer that the first object is nearer (missing: the model does
-            not know an object), and the model.
+            not know an object, or the objects are of sets that were never compared), and the model.
 
         Raises
         ------
@@ -169,6 +177,12 @@ class Study(Tables):
         if model is None or model == "embedding" or name is not None:
             self._artifact("embedding")
         predictions = answered(self.published, names, model, name)
+        if predictions.n_across:
+            warnings.warn(
+                f"{predictions.n_across:,} questions are about objects of sets that were never compared with each "
+                "other, or by few questions: their answers cannot be predicted, and p is missing",
+                stacklevel=2,
+            )
         if name is not None and predictions.as_group:
             warnings.warn(self._as_group(name), stacklevel=2)
         fields = list(dict.fromkeys(field for row in rows for field in row))

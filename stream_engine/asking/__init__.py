@@ -13,9 +13,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stream_engine.asking.across import ACROSS
+from stream_engine.asking.across import ask as ask_across
 from stream_engine.asking.knowledge import CannotAsk, Knowledge, check_room, questions_left, with_pending
 from stream_engine.asking.model import model_of
-from stream_engine.asking.sharing import BY_MODEL, RANDOM_SHARE, ChosenQuestions, choose_mixed, concatenated
+from stream_engine.asking.sharing import (
+    BY_MODEL,
+    RANDOM_SHARE,
+    ChosenQuestions,
+    choose_mixed,
+    concatenated,
+    random_sides,
+)
 
 # One strategy, one file: `ask(knowledge, n, rng)` returns (m, 3) int32 distinct questions without an answer, the first
 # one to ask in the first row; fewer than n only if a model or a design has no more. Strategies are pure: the same
@@ -102,6 +111,14 @@ def _filled(ready: PreparedQuestions, n: int) -> PreparedQuestions:
     if n < 1:
         return ready
     rng = np.random.default_rng(ready.seed)
+    if ready.knowledge.sets is not None:
+        across = _across(ready.knowledge, n, rng)
+        ready = ready._replace(
+            knowledge=with_pending(ready.knowledge, across.rows), queue=concatenated((ready.queue, across))
+        )
+        if len(across.rows) == n:
+            return ready._replace(seed=(ready.seed[0], ready.seed[1] + 1))
+        n -= len(across.rows)
     ask = {
         name: import_module(module).ask
         for name, module in STRATEGIES.items()
@@ -113,6 +130,11 @@ def _filled(ready: PreparedQuestions, n: int) -> PreparedQuestions:
         queue=concatenated((ready.queue, additional)),
         seed=(ready.seed[0], ready.seed[1] + 1),
     )
+
+
+def _across(knowledge: Knowledge, n: int, rng: np.random.Generator) -> ChosenQuestions:
+    rows = ask_across(knowledge, n, rng)
+    return random_sides(ChosenQuestions(rows, np.full(len(rows), ACROSS), np.full(len(rows), np.nan)), rng)
 
 
 def _strategies_used(strategy: str) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from stream_engine.asking.model import Model
 from stream_engine.counts.worker_votes import names_of
 from stream_engine.data.container import Corrupt
 from stream_engine.data.triplet_columns import Columns, pair_of_entry
+from stream_engine.evaluation.connection import are_connected, components
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
@@ -31,6 +32,7 @@ class Knowledge(NamedTuple):
     model: Model | None = None  # made of `embedding`, for the strategies that choose by it
     pending: np.ndarray = np.empty(0, np.int64)  # codes, ascending, of questions that wait for an answer
     implied: Callable[[np.ndarray], np.ndarray] | None = None  # see `implied_questions`
+    sets: np.ndarray | None = None  # see `evaluation.connection.components`, where there are several
 
 
 def no_knowledge() -> Knowledge:
@@ -48,7 +50,8 @@ def knowledge_of(snapshot: Snapshot, embedding: Artifact | None = None) -> Knowl
             "triplet_counts to `accumulators`"
         )
     knowledge = Knowledge(tuple(snapshot.objects), triplet_columns(snapshot), embedding, snapshot.digest)
-    return knowledge._replace(implied=implied_questions(snapshot))
+    sets = components(snapshot)
+    return knowledge._replace(implied=implied_questions(snapshot), sets=None if are_connected(sets) else sets)
 
 
 def with_objects(knowledge: Knowledge, names: Iterable[str]) -> Knowledge:

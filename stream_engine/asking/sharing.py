@@ -49,7 +49,7 @@ def choose_mixed(
     """n questions (fewer if the strategy is a design that is complete), b and c in random order. `ask` has the function
     of the strategy, and for one by a model that of `random`, too."""
     if strategy not in BY_MODEL:
-        return _random_sides(_questions(ask[strategy](knowledge, n, rng), strategy, knowledge, 1.0), rng)
+        return random_sides(_questions(ask[strategy](knowledge, n, rng), strategy, knowledge, 1.0), rng)
     # The model has the part of the non-random share that its accuracy justifies (`model_share`); all others are random.
     # Random questions are chosen first, so that they are uniform over all questions that are left.
     random_part = 1.0 - (1.0 - random_share) * model_share(knowledge.model)
@@ -64,7 +64,7 @@ def choose_mixed(
     order = np.empty(n, np.int64)
     order[at_random] = np.arange(len(random_questions.rows))
     order[~at_random] = len(random_questions.rows) + np.arange(len(model_questions.rows) + n_missing)
-    return _random_sides(concatenated((random_questions, model_questions, replacements)).of(order), rng)
+    return random_sides(concatenated((random_questions, model_questions, replacements)).of(order), rng)
 
 
 def places(n: int, count: float, rng: np.random.Generator) -> np.ndarray:
@@ -92,7 +92,7 @@ def _questions(rows: np.ndarray, sampler: str, knowledge: Knowledge, share: floa
     return ChosenQuestions(np.asarray(rows, np.int32), np.full(len(rows), sampler, "U16"), propensity)
 
 
-def _random_sides(questions: ChosenQuestions, rng: np.random.Generator) -> ChosenQuestions:
+def random_sides(questions: ChosenQuestions, rng: np.random.Generator) -> ChosenQuestions:
     """The questions with b and c exchanged at random, so that their sides carry no information."""
     rows = questions.rows.copy()
     swap = rng.random(len(rows)) < 0.5

@@ -133,7 +133,7 @@ def _reason(report: Mapping[str, Any]) -> str:
     if reason == CHANCE:
         return "the answers cannot be distinguished from random answers"
     if reason == UNCONNECTED:
-        return "some objects were never compared with the others, directly or through others"
+        return "the objects fall into sets that were never compared with each other, or by few questions"
     if reason == ALL_ALIKE:
         return "the answers do not distinguish the objects, which are all alike"
     if limit:

@@ -84,11 +84,12 @@ def command(
 ) -> None:
     """Predict the answers to questions: the probability that the first of two objects, or pairs, is nearer.
 
-    SOURCE is a file or a glob pattern, as for run, or -, with the fields anchor, left, right, or pairs near and far, or
-    a file of answers, whose questions are predicted. The output has the same fields, p, and model. p is empty if an
-    object is unknown to the model. For the embedding, p is at least half the mean lapse rate away from 0 and 1. It is
-    the expected share of people who give this answer, not a confidence in the map. With --participant, it is the
-    probability that this participant gives it, by their own weights on the embedding's axes if participants differ.
+    SOURCE is a file or a glob pattern, as for run, or -, with the fields anchor, left, right, or pairs near and far,
+    or a file of answers, whose questions are predicted. The output has the same fields, p, and model. p is empty if
+    an object is unknown to the model, or the objects are of sets that were never compared with each other. For the
+    embedding, p is at least half the mean lapse rate away from 0 and 1. It is the expected share of people who give
+    this answer, not a confidence in the map. With --participant, it is the probability that this participant gives
+    it, by their own weights on the embedding's axes if participants differ.
     """
     suffix = _suffix(source[0], options["input__format"], out)
     settings = settings_of({**options, "source": source})

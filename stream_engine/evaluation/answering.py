@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data.answers import anchored
-from stream_engine.evaluation import NoModel
+from stream_engine.evaluation import FEATURE_MODEL, NoModel
+from stream_engine.evaluation.connection import are_connected, components
 from stream_engine.evaluation.participant_model import of_participant
 from stream_engine.evaluation.probability import Model, by_features, model
 from stream_engine.evaluation.questions import NOTHING, Four
@@ -22,12 +23,13 @@ class PredictedAnswers(NamedTuple):
     p: np.ndarray  # (m,) NaN where no model predicts the question
     by: np.ndarray  # (m,) names of the models
     about: str  # one line: how many questions, and which models predicted them
+    n_across: int = 0  # without p, as their objects are of sets that were never compared with each other
     as_group: bool = False  # `p` is the group's: the model has no parameters of the requested participant
 
 
 class Answering:
     """A model that is chosen once, and predicts questions one after the other. Of the published state, it keeps only
-    the model and the names of its objects."""
+    the model, the names of its objects, and their sets if there are several."""
 
     def __init__(self, published: Published, name: str | None = None, participant: str | None = None):
         """Choose the model of that name, or else the best; with `participant`, the embedding with this participant's
@@ -37,6 +39,8 @@ class Answering:
         else:
             self._model, self._suffix, self._knows_participant = _as_participant(published, name, participant)
         self._features = by_features(published) if name is None and not self._model.new_objects else None
+        sets = None if self._model.name == FEATURE_MODEL else components(published.snapshot)
+        self._sets = None if are_connected(sets) else sets
         self._rows = _row_reader(published, (self._features or self._model).new_objects)
 
     @property
@@ -48,6 +52,8 @@ class Answering:
         """P(d(i, j) < d(k, l)) of each question; by features where the chosen model does not know an object. O(m)."""
         chosen, rows = self._model, self._rows(names)
         p, by = chosen.probability(rows), np.array([chosen.name] * len(names), object)
+        across = self._across(rows)
+        p[across] = np.nan  # no answer is about the distance between sets, whatever the model
         by_alignment = np.flatnonzero(np.isnan(p)) if self._features else np.empty(0, np.int64)
         if self._features and len(by_alignment):
             p[by_alignment] = self._features.probability(rows[by_alignment])
@@ -58,10 +64,23 @@ class Answering:
         loss_text = "" if loss is None else f" (held-out log loss {loss:.3f})"
         about = f"{sum(is_question):,} questions predicted by {chosen.name}{loss_text}{self._suffix}"
         if len(by_alignment):
-            about += f"; {len(by_alignment):,} of them by alignment: {chosen.name} does not know an object"
+            about += f"; {len(by_alignment):,} of them by alignment: {chosen.name} does not know them"
+        n_across = int((across & np.isnan(p)).sum())
+        n_unknown -= n_across
+        if n_across:
+            about += f"; {n_across:,} without p: their objects are of sets that were never compared with each other, "
+            about += "or by few questions"
         if n_unknown:
             about += f"; {n_unknown:,} without p: an object is unknown, or the model does not predict this kind"
-        return PredictedAnswers(p, by, about, not self._knows_participant)
+        return PredictedAnswers(p, by, about, n_across, not self._knows_participant)
+
+    def _across(self, rows: np.ndarray) -> np.ndarray:
+        """(m,) bool: whether a question is about objects of several sets that were never compared with each other."""
+        if self._sets is None:
+            return np.zeros(len(rows), bool)
+        known = (rows >= 0) & (rows < len(self._sets))
+        of = np.where(known, self._sets[np.where(known, rows, 0)], -1)
+        return (of >= 0).all(axis=1) & (of != of[:, :1]).any(axis=1)
 
 
 def answered(

@@ -1,37 +1,76 @@
-"""Whether all objects were compared with each other, directly or through others.
+"""Whether all objects were compared with each other, directly or through others, by more than a few questions.
 
-Distances between sets of objects that no comparison joins are arbitrary: the sets have no common scale.
+Distances between sets of objects that no comparison joins are arbitrary: the sets have no common scale. Between sets
+that few questions join (`evaluation.weak_joins`), they are as good as unknown.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from stream_engine.data.triplet_columns import pair_of_entry
+from stream_engine.evaluation.weak_joins import well_joined
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 
 def components(snapshot: Snapshot) -> np.ndarray | None:
-    """(n,) the component of each object in the graph whose edges join the objects of each comparison: 0 is the largest
-    component, -1 an object without comparisons. None if some comparisons are only summed. O(questions)."""
+    """(n,) the set of each object, such that objects of one set were compared with each other, directly or through
+    others, and few questions join two sets: 0 is the largest set, -1 an object without comparisons. None if some
+    comparisons are only summed. O(questions + n^2), see `weak_joins.well_joined`."""
+    questions = different_questions(snapshot)
+    return None if questions is None else sets_of_questions(questions, len(snapshot.objects))
+
+
+def different_questions(snapshot: Snapshot) -> list[tuple[np.ndarray, ...]] | None:
+    """Columns of the objects of the questions of three objects, and of those of four. None if some comparisons are only
+    summed."""
     counted = {"triplets": "triplet_counts", "quadruplets": "quadruplet_counts"}
     if any(snapshot.counters[kind] and not snapshot.section(counts) for kind, counts in counted.items()):
         return None
-    n, columns = len(snapshot.objects), triplet_columns(snapshot)
+    columns = triplet_columns(snapshot)
     pair = pair_of_entry(columns)
-    edges = [(columns.anchor, columns.lo[pair]), (columns.anchor, columns.hi[pair])]
+    questions: list[tuple[np.ndarray, ...]] = [(columns.anchor, columns.lo[pair], columns.hi[pair])]
     if quadruplets := snapshot.section("quadruplet_counts"):
-        edges += [(quadruplets["i"], quadruplets[second]) for second in ("j", "k", "l")]
+        questions.append(tuple(quadruplets[name] for name in ("i", "j", "k", "l")))
+    return questions
+
+
+def sets_of_questions(questions: Sequence[Sequence[np.ndarray]], n: int) -> np.ndarray:
+    """(n,) int: `components` of n objects, by columns of the objects of different questions."""
+    edges = [(columns[0], other) for columns in questions for other in columns[1:]]
     first, second = (np.concatenate([np.asarray(edge[side], np.int64) for edge in edges]) for side in (0, 1))
-    return joined(first, second, n)
+    sets, apart = joined(first, second, n), well_joined(questions, n)
+    return by_size(np.where(apart >= 0, n + apart, sets))
+
+
+def questions_across(snapshot: Snapshot, sets: np.ndarray) -> int:
+    """How many different questions are about objects of several sets (of `components`)."""
+    return sum(
+        int(np.any([sets[columns[0]] != sets[other] for other in columns[1:]], axis=0).sum())
+        for columns in different_questions(snapshot) or []
+    )
 
 
 def are_connected(sets: np.ndarray | None) -> bool:
-    """Whether no object is known to be in another component (of `components`) than the rest."""
+    """Whether no object is known to be in another set (of `components`) than the rest."""
     return sets is None or bool(sets.max(initial=0) == 0)
 
 
+def joins_sets(linkage: np.ndarray, set_of: np.ndarray) -> np.ndarray:
+    """(m - 1,) bool: which merges of a tree in scipy's format join objects of several sets (of `components`).
+
+    >>> joins_sets(np.array([[0, 2, 1.0, 2], [1, 3, 2.0, 3]]), np.array([0, 1, 0])).tolist()
+    [False, True]
+    """
+    sets: list[int | None] = list(set_of.tolist())
+    for left, right in np.asarray(linkage)[:, :2].astype(np.int64).tolist():
+        sets.append(sets[left] if sets[left] == sets[right] else None)
+    return np.array([each is None for each in sets[len(set_of) :]], bool)
+
+
 def members(sets: np.ndarray | None, ids: np.ndarray) -> list[np.ndarray]:
-    """The objects `ids` by component, the largest component first; objects without comparisons, if any, come last. All
-    of them together where nothing is known of components.
+    """The objects `ids` by set, the largest set first; objects without comparisons, if any, come last. All of them
+    together where nothing is known of sets.
 
     >>> [ids.tolist() for ids in members(np.array([0, 1, 0, -1, 1]), np.array([4, 0, 2, 3]))]
     [[0, 2], [4], [3]]
@@ -51,11 +90,21 @@ def joined(first: np.ndarray, second: np.ndarray, n: int) -> np.ndarray:
     """
     compared = np.zeros(n, bool)
     compared[first] = compared[second] = True
-    label = smallest_reachable(first, second, n)
-    labels, sizes = np.unique(label[compared], return_counts=True)
-    rank = np.full(n, -1)
-    rank[labels[np.argsort(-sizes, kind="stable")]] = np.arange(len(labels))
-    return np.where(compared, rank[label], -1) if n else np.empty(0, int)
+    return by_size(np.where(compared, smallest_reachable(first, second, n), -1))
+
+
+def by_size(label: np.ndarray) -> np.ndarray:
+    """Labels as numbers by decreasing size from 0, of equal sizes the smaller label first; -1 stays.
+
+    >>> by_size(np.array([7, -1, 2, 5, 5])).tolist()
+    [2, -1, 1, 0, 0]
+    """
+    numbers, labelled = np.full(len(label), -1), label >= 0
+    _, inverse, sizes = np.unique(label[labelled], return_inverse=True, return_counts=True)
+    rank = np.empty(len(sizes), int)
+    rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
+    numbers[labelled] = rank[inverse]
+    return numbers
 
 
 def smallest_reachable(first: np.ndarray, second: np.ndarray, n: int) -> np.ndarray:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from stream_engine.evaluation.connection import are_connected, components, joins_sets
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.exports.declarations import LEFT_OUT
 from stream_engine.exports.files import merges
@@ -31,7 +32,11 @@ def hierarchy(published: Published) -> dict[str, Content]:
     arrays = artifact_of(published, "hierarchy").arrays
     object_names = published.object_names.get("hierarchy", published.snapshot.objects)
     names = [object_names[i] for i in arrays["leaves"].tolist()]
-    tree = merges(arrays["linkage"], names)
+    tree = dict(merges(arrays["linkage"], names))
+    sets = components(published.snapshot)
+    if sets is not None and not are_connected(sets):
+        set_of = dict(zip(published.snapshot.objects, sets.tolist()))
+        tree["joins_sets"] = joins_sets(arrays["linkage"], np.array([set_of.get(name, -1) for name in names]))
     arrays_and_names = {**arrays, "names": np.array(names, np.str_)}
     return {"hierarchy": Content(arrays_and_names, {"hierarchy": tree}, objects=tuple(object_names))}
 

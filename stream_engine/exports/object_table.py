@@ -15,6 +15,7 @@ from stream_engine.exports import NothingToExport
 from stream_engine.exports.clusters import grouping
 from stream_engine.exports.files import NameColumn
 from stream_engine.exports.label_predictions import predictions
+from stream_engine.exports.models import any_beats_chance
 from stream_engine.exports.object_places import ellipses_of, nearest, numbers, of_embedding, of_picture
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
@@ -40,7 +41,8 @@ def table(published: Published) -> dict[str, Any]:
     counts = None
     if snapshot.section("triplet_counts"):
         counts = answers_by_object(triplet_columns(snapshot), snapshot.section("quadruplet_counts") or None)
-    return columns(published, np.arange(len(snapshot.objects)), counts)
+    known = any_beats_chance(published) if "embedding" in published.artifacts or grouping(published.artifacts) else None
+    return columns(published, np.arange(len(snapshot.objects)), counts, known)
 
 
 def _reordered(values: Any, order: np.ndarray) -> Any:
@@ -49,8 +51,11 @@ def _reordered(values: Any, order: np.ndarray) -> Any:
     return values[order] if isinstance(values, np.ndarray) else [values[i] for i in order.tolist()]
 
 
-def columns(published: Published, ids: np.ndarray, object_answers: ObjectAnswers | None) -> dict[str, Any]:
-    """Rows of the objects `ids` (k,). `object_answers` (n,) is what was answered, None where that is not counted."""
+def columns(
+    published: Published, ids: np.ndarray, object_answers: ObjectAnswers | None, beats_chance: bool | None
+) -> dict[str, Any]:
+    """Rows of the objects `ids` (k,). `object_answers` (n,) is what was answered, None where that is not counted.
+    Without places, neighbours and groups if no model `beats_chance`, and without groups if there are several sets."""
     names = published.snapshot.objects
     table_columns: dict[str, Any] = {"object": NameColumn(ids, names)}
     if object_answers is not None:
@@ -59,8 +64,9 @@ def columns(published: Published, ids: np.ndarray, object_answers: ObjectAnswers
     sets = components(published.snapshot)
     if sets is not None and not are_connected(sets):
         table_columns["set"] = _where(sets[ids] >= 0, sets[ids] + 1)
-    table_columns |= _clusters(published, ids)
-    table_columns |= _places(published, ids, sets)
+    if beats_chance is not False:
+        table_columns |= _clusters(published, ids) if are_connected(sets) else {}
+        table_columns |= _places(published, ids, sets)
     labels: Mapping[str, str] = published.snapshot.labels
     if labels:
         table_columns["label"] = [labels.get(name) for name in table_columns["object"]]

@@ -24,7 +24,8 @@ TABLES: Mapping[str, Columns] = {
         ),
         "agreement": number("share of its answers that the answers to other questions predict (AddS-3)"),
         "set": number(
-            "set of objects that were compared with each other, directly or through others, from 1, the largest first; "
+            "set of objects that were compared with each other, directly or through others, by more than a few "
+            "questions, from 1, the largest first; "
             "only if there are several",
             "i",
         ),
@@ -97,6 +98,11 @@ TABLES: Mapping[str, Columns] = {
         "right_merge": number("number of the second merge; 0 if it is an object", "i"),
         "height": number("dissimilarity at which they join"),
         "objects": number("number of objects after the merge", "i"),
+        "joins_sets": number(
+            "whether it joins sets that were never compared with each other, or by few questions: its height means "
+            "nothing; only if there are several sets",
+            "b",
+        ),
     },
     "embedding": {
         "object": OBJECT,

@@ -22,6 +22,7 @@ from stream_engine.clustering.similarity_of_snapshot import SimilarityInput
 from stream_engine.counts.kernels import KERNEL_LIMIT
 from stream_engine.counts.spectral import dense
 from stream_engine.data import available_memory
+from stream_engine.evaluation.connection import are_connected, components
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import HIERARCHY
@@ -68,7 +69,7 @@ class Tree(NamedTuple):
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
-    """Build a tree of the objects by linkage.
+    """Build a tree of the objects by linkage; sets that were never compared with each other are joined last.
 
     Parameters
     ----------
@@ -117,6 +118,8 @@ def refit(
         order = canonical_order(W)
         ids, W = ids[order], dense(similarity_of_snapshot.restrict(W, order))
         additive = W if _is_additive(params) else dense(similarity_of_snapshot.restrict(additive_input.W, ids))
+        if (sets := components(snapshot)) is not None and not are_connected(sets):
+            W = _below_across(W, sets[ids])
         trees = []
         for method in METHODS if params.method == "best" else (params.method,):
             trees.append(tree(W, method, additive, similarity_of_snapshot.self_similarity(params.similarity, W)))
@@ -139,6 +142,13 @@ def refit(
         "share_of_bound": best.revenue / bound if bound else None,
     }
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
+
+
+def _below_across(W: np.ndarray, set_of: np.ndarray) -> np.ndarray:
+    """W (m, m) with less similarity between objects of two sets than within any, so that sets are joined last: nothing
+    is known of them together. O(m^2)."""
+    low, high = float(W.min()), float(W.max())
+    return np.where(set_of[:, None] == set_of, W, low - max(high - low, 1.0))
 
 
 def _is_additive(params: Params) -> bool:

@@ -278,7 +278,7 @@ def test_sets_that_were_never_compared_are_those_of_the_graph_of_comparisons():
         disconnected = [each for each in known(made)["connection"] if each.what == "disconnected"]
         assert bool(disconnected) is split
         if split:
-            assert disconnected[0].figures == {"sets": 3, "sizes": [5, 4, 3]}
+            assert disconnected[0].figures == {"sets": 3, "sizes": [5, 4, 3], "questions_across": 0}
 
 
 @pytest.mark.parametrize("now, then", [(0.8, 0.7), (0.8, None), (None, 0.7)])

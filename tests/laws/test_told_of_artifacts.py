@@ -124,7 +124,7 @@ def test_the_names_of_the_smallest_set_are_those_that_are_listed():
     small = [dict(zip(("anchor", "near", "far"), ("b1", "b2", "b3")))]
     found = findings(Facts(Published(snapshot_of(large + small), {}), Commands("DIR"), None))
     (said,) = [each for topic in found.values() for each in topic if each.what == "disconnected"]
-    assert said.figures == {"sets": 2, "sizes": [5, 3]}
+    assert said.figures == {"sets": 2, "sizes": [5, 3], "questions_across": 0}
     assert all(name in said.text for name in ("b1", "b2", "b3"))
     assert not any(f"a{at}" in said.text for at in range(5))
 

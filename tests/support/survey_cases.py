@@ -93,6 +93,13 @@ def two_sets() -> Events:
     return study(np.random.default_rng(2).normal(size=(50, 5)), 3000, sets=(30, 20))
 
 
+def weakly_joined(across: int = 3) -> Events:
+    """Two sets of ten objects with many answers in each, and few about objects of both."""
+    points, rng = np.random.default_rng(2).normal(size=(20, 2)), np.random.default_rng(4)
+    joining = [answered(rng, points, np.array([at, at + 1, at + 10]), "S00", 1e6 + at) for at in range(across)]
+    return study(points, 2000, sets=(10, 10)) + joining
+
+
 def no_structure() -> Events:
     """A continuum: a disc without gaps."""
     rng = np.random.default_rng(5)

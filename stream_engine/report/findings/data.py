@@ -1,5 +1,6 @@
 """What was read, and what was rejected and why; whether all objects were compared with each other, directly or through
-others (`evaluation.connection`); what is missing for further results, with the command that provides it.
+others, by more than a few questions (`evaluation.connection`); what is missing for further results, with the
+command that provides it.
 
 Who is excluded from everything else that is said, and what that changed (`state.exclusion`).
 """
@@ -41,7 +42,7 @@ def gaps(facts: Facts) -> Iterator[Finding]:
 
 
 def connected(facts: Facts) -> Iterator[Finding]:
-    """A warning where the objects fall into sets that were never compared with each other."""
+    """A warning where the objects fall into sets that were never compared with each other, or by few questions."""
     if not facts.summary["comparisons"]:
         return
     set_of = facts.sets
@@ -54,11 +55,11 @@ def connected(facts: Facts) -> Iterator[Finding]:
         each_size = listing([count(n) for n in sizes.tolist()])
         which = "the smallest" if sizes[-1] < sizes[-2] else "one of them"
         text = (
-            f"The objects fall into {len(sizes)} sets, of {each_size} objects, that were never compared with each "
-            f"other; {which}: {listing(small, 3)}. Distances between sets are unknown, and nothing is said about them. "
-            "Ask questions that span them, or analyze one set at a time."
+            f"The objects fall into {len(sizes)} sets, of {each_size} objects, that {facts.apart}; {which}: "
+            f"{listing(small, 3)}. Distances between sets are unknown, and nothing is said about them. "
+            "Ask questions that span them (those under What to ask next do), or analyze one set at a time."
         )
-        figures = {"sets": len(sizes), "sizes": sizes.tolist()}
+        figures = {"sets": len(sizes), "sizes": sizes.tolist(), "questions_across": facts.questions_across}
         yield Finding("disconnected", text, figures, _largest_set_alone(facts, set_of), WARNING)
     if never := int((set_of < 0).sum()):
         yield Finding(

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from connectors import split_uri
-from stream_engine.evaluation.connection import are_connected, components
+from stream_engine.evaluation.connection import are_connected, components, questions_across
 from stream_engine.evaluation.kept_responses import kept_responses
 from stream_engine.evaluation.participants import ParticipantChecks, check_participants
 from stream_engine.exports.clusters import gated
 from stream_engine.exports.models import beats_chance, fits, left_out, reported, table
 from stream_engine.exports.summary import summary_of
+from stream_engine.report.findings.words import some
 from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
 
@@ -164,6 +165,18 @@ class Facts:
     def connected(self) -> bool:
         """Whether no object is known to be in another set than the rest."""
         return are_connected(self.sets)
+
+    @cached_property
+    def questions_across(self) -> int:
+        """How many different questions are about objects of several sets."""
+        return 0 if self.sets is None or self.connected else questions_across(self.published.snapshot, self.sets)
+
+    @property
+    def apart(self) -> str:
+        """What separates the sets, after "sets that"."""
+        if not (across := self.questions_across):
+            return "were never compared with each other"
+        return f"are joined by only {some(across, 'question')}"
 
     @property
     def positions_comparable(self) -> bool:

@@ -114,7 +114,7 @@ def object_map(facts: Facts) -> Iterator[Finding]:
         size = ""
     text = f"Objects judged similar are close together ({kernel}{size})."
     if not facts.connected:
-        text += " The relative position of sets that were never compared is arbitrary."
+        text += f" The relative position of sets that {facts.apart} is arbitrary."
     if PRELIMINARY in report:
         text += " Preliminary map, without cross-validation: its dimensions and settings are not selected yet."
     yield Finding("map", text, {"dimensions": d})

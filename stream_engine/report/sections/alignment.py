@@ -56,6 +56,8 @@ def section(material: Material) -> Section | None:
     drawing = _drawing(rows, [feature_set["name"] for feature_set in artifact.report["sets"]], others)
     drawings = (drawing, failing_objects(failing["alignment_objects"], number, best_row(rows)))
     notes = (*_notes(artifact), *_of_groups(material, artifact))
+    if not material.facts.connected:
+        notes += (f"The objects fall into sets that {material.facts.apart}: all figures hold within sets only.",)
     return Section(TITLE, says, tuple(filter(None, drawings)), tuple(tables), notes, caution)
 
 

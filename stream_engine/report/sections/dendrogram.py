@@ -48,7 +48,7 @@ def section(material: Material) -> Section | None:
         )
     notes = ["Any set of answers gives a tree, even if there are no clusters."]
     if not material.facts.connected:
-        notes.append("Sets that were never compared with each other have a tree each.")
+        notes.append(f"Sets that {material.facts.apart} have a tree each.")
     if max(len(tree.ids) for tree in trees) > MAX_DRAWN:
         notes.append(
             f"Only the last {MAX_DRAWN} branches are drawn; a number in brackets counts the further objects in a "
@@ -76,7 +76,7 @@ def table(merges: np.ndarray, names: list[str]) -> Table:
 
 
 def _fitted(material: Material) -> tuple[list[Tree], str, str] | None:
-    """The hierarchy that was fitted, which joins all objects: not where some were never compared with the others."""
+    """The hierarchy that was fitted, which joins all objects: not where they are in several sets."""
     artifact = material.artifact("hierarchy")
     if artifact is None or len(artifact.arrays["linkage"]) < 2 or len(artifact.arrays["leaves"]) > MAX_OBJECTS:
         return None

@@ -19,10 +19,17 @@ WEIGHTS = "The objects with the largest weights on each dimension, with standard
 
 
 def section(material: Material) -> Section | None:
-    """A sentence, a row a dimension, and a row an object of each. None without the refit."""
-    artifact = material.artifact("dimensions")
+    """A sentence, a row a dimension, and a row an object of each; only why not where the positions of objects cannot be
+    compared. None without the refit."""
+    artifact, facts = material.artifact("dimensions"), material.facts
     if artifact is None:
         return None
+    if not facts.connected:
+        says = f"Nothing is said of dimensions: the objects fall into sets that {facts.apart}, and have none in common."
+        return Section(TITLE, says, caution=True)
+    if facts.beats_chance is False:
+        says = "The dimensions are not interpretable: no model predicts the answers better than chance."
+        return Section(TITLE, says, caution=True)
     weights = np.asarray(artifact.arrays["X"])
     top = [np.argsort(-column, kind="stable")[:TOP_OBJECTS] for column in weights.T]
     top = [objects[column[objects] > 0] for objects, column in zip(top, weights.T)]

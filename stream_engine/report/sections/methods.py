@@ -131,7 +131,7 @@ def _data(facts: Facts) -> str:
     who = f" by {some(len(people.names), 'participant')}" if people is not None else ""
     text = f"We analyzed {answers}{who} about {some(summary['objects'], 'object')}."
     if facts.sets is not None and not facts.connected:
-        text += f" The objects formed {int(facts.sets.max()) + 1} sets that were never compared with each other; "
+        text += f" The objects formed {int(facts.sets.max()) + 1} sets that {facts.apart}; "
         text += "distances are interpreted only within a set."
     if names := facts.published.excluded:
         text += f" {some(len(names), 'further participant was', 'further participants were')} excluded."

@@ -75,9 +75,9 @@ LEFT_OUT = (
 
 def columns(material: Material, ids: np.ndarray) -> dict[str, list[Any]]:
     """One row an object: the columns of the export `objects` that a page has room for."""
+    of_objects = object_table.columns(material.published, ids, material.answers, material.facts.beats_chance)
     columns_of = {
-        head: values.tolist() if isinstance(values, np.ndarray) else list(values)
-        for head, values in object_table.columns(material.published, ids, material.answers).items()
+        head: values.tolist() if isinstance(values, np.ndarray) else list(values) for head, values in of_objects.items()
     }
     label = dict(zip(material.snapshot.objects, material.names))
     near = [
@@ -92,4 +92,4 @@ def columns(material: Material, ids: np.ndarray) -> dict[str, list[Any]]:
         and not head.startswith(("axis_", "se_"))
         and (head not in OF_ALL_POSITIONS or material.facts.positions_comparable)
     }
-    return shown | ({"nearest three": near} if near and material.facts.beats_chance is not False else {})
+    return shown | ({"nearest three": near} if near else {})

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from stream_engine.evaluation.weak_joins import MAX_OBJECTS
 from stream_engine.report import Section
 from stream_engine.report.findings import GAP, warnings
 from stream_engine.report.findings.agreement import MIN_PARTICIPANTS
@@ -32,7 +33,8 @@ def _passed(facts: Facts) -> Iterator[str]:
     if facts.beats_chance:
         yield "a model predicts held-out comparisons better than chance"
     if facts.sets is not None and facts.connected:
-        yield "all objects are connected by comparisons"
+        looked = len(facts.sets) <= MAX_OBJECTS
+        yield "all objects are connected by comparisons" + ("" if looked else " (by how many was not examined)")
     people = facts.participants
     if facts.beats_chance and people is not None and len(people.names) >= MIN_PARTICIPANTS and not people.flagged:
         yield "no participant is flagged"
