@@ -50,11 +50,11 @@ def covariances(
         return out
     own = np.repeat(has_answers, d)
     times, own_weight = questions.near + questions.far, None if weights is None else weights[questions.worker]
-    gaps, f, u, v = _parts(fit, questions.rows, times, fit.lapse[questions.worker], own_weight)
-    information = _weighted_sum(questions.rows, *gaps, f * u**2, n)[np.ix_(own, own)]
+    (near, far), f, u, v = _parts(fit, questions.rows, times, fit.lapse[questions.worker], own_weight)
+    information = _weighted_sum(questions.rows, near, far, f * u**2, n)[np.ix_(own, own)]
     information += 2 * fit.ridge * np.eye(len(information))
     if not fixed_lapse:
-        slopes = sparse_scores(questions.rows, *gaps, n)[:, own]
+        slopes = sparse_scores(questions.rows, near, far, n)[:, own]
         information -= _of_lapses(slopes, f, u, v, questions.worker, fit.lapse, fit.guessers)
     gauge = gauge_of(fit.points[has_answers])
     inverse = cho_solve(cho_factor(information), np.eye(len(information)))

@@ -16,6 +16,9 @@ from stream_engine.evaluation.kept_responses import KeptResponses, kept_response
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 VALIDATION_SHARE = 0.2  # share of what is not held out that the validation set of refits has
+# The setting of the published embedding is chosen on the validation set of this seed, whatever the refit's seed is:
+# the published map does not depend on the seed.
+PUBLISHED_SEED = 0
 
 
 # The answers of one response depend on each other, so a response is never divided. Where it goes is decided by hashes

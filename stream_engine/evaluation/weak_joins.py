@@ -52,12 +52,12 @@ def _weights(questions: Sequence[Sequence[np.ndarray]], n: int) -> np.ndarray:
     """(n, n) int32: a cycle through the objects of each question, of which a division of the objects cuts two edges if
     it divides the question (four if it divides both pairs of a question about four); more than the bound is as
     good as the bound."""
-    weights = np.zeros(n * n, np.int64)
+    edges = np.zeros(n * n, np.int64)
     for columns in questions:
         for one, other in zip(columns, (*columns[1:], columns[0])):
-            weights += np.bincount(np.asarray(one, np.int64) * n + other, minlength=n * n)
-    weights = weights.reshape(n, n)
-    weights = np.minimum(weights + weights.T, 2 * MIN_QUESTIONS).astype(np.int32)
+            edges += np.bincount(np.asarray(one, np.int64) * n + other, minlength=n * n)
+    one_way = edges.reshape(n, n)
+    weights = np.minimum(one_way + one_way.T, 2 * MIN_QUESTIONS).astype(np.int32)
     np.fill_diagonal(weights, 0)
     return weights
 

@@ -18,6 +18,7 @@ from stream_engine.data.answers import Answers
 from stream_engine.embedding.questions import of_rows
 from stream_engine.evaluation.answers import answers_of
 from stream_engine.evaluation.connection import components
+from stream_engine.evaluation.responses import PUBLISHED_SEED
 from stream_engine.exports.object_places import numbers
 from stream_engine.refits import CannotRefit, Progress, embedding, next_step, no_progress
 from stream_engine.refits.embedding_models import without_rare_participants
@@ -104,7 +105,7 @@ def refit(
 
 def _answers(snapshot: Snapshot) -> Answers:
     """All answers; those of participants with few of them name no participant, as in the embedding."""
-    return without_rare_participants(answers_of(snapshot, embedding.PUBLISHED_SEED)[1])
+    return without_rare_participants(answers_of(snapshot, PUBLISHED_SEED)[1])
 
 
 def _cancel(answers: Answers) -> bool:

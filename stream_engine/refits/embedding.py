@@ -24,7 +24,7 @@ from stream_engine.embedding.questions import asked_about, of_answers
 from stream_engine.evaluation import cross_fit
 from stream_engine.evaluation.answers import answers_of
 from stream_engine.evaluation.held_out import HeldOut
-from stream_engine.evaluation.responses import CHOOSE, FIT, HELD, VALIDATION_SHARE, Responses
+from stream_engine.evaluation.responses import CHOOSE, FIT, HELD, PUBLISHED_SEED, VALIDATION_SHARE, Responses
 from stream_engine.refits import CannotRefit, Progress, next_step, no_progress
 from stream_engine.refits.embedding_models import (
     MAX_SEARCHED_ANSWERS,
@@ -53,9 +53,6 @@ AXES = EMBEDDING.axes
 REQUIRED = EMBEDDING.required
 TOLERANCE = 1e-7  # relative improvement of the objective at which a fit stops
 MAX_ITERATIONS = 1000  # maximum number of L-BFGS iterations
-# The setting of the published embedding is chosen on the validation set of this seed, whatever the refit's seed is:
-# the published map does not depend on the seed.
-PUBLISHED_SEED = 0
 # A choice of a setting takes this many fits, for the total that is reported until the first choice was made.
 USUAL_FITS = 30
 

@@ -18,8 +18,7 @@ from stream_engine.evaluation.answer_probabilities import log_odds, probabilitie
 from stream_engine.evaluation.answers import answers_of
 from stream_engine.evaluation.held_out import BINS, Figures
 from stream_engine.evaluation.participants import wilson
-from stream_engine.evaluation.responses import Responses
-from stream_engine.refits.embedding import PUBLISHED_SEED
+from stream_engine.evaluation.responses import PUBLISHED_SEED, Responses
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Curve, Drawing, Rules
 from stream_engine.report.findings.words import count, percent, some
