@@ -583,8 +583,8 @@ def test_flagged_participants_stand_first(of, monkeypatch):
     facts = SimpleNamespace(participants=found._replace(reasons=reasons), beats_chance=True, commands=of.facts.commands)
     section = maker("workers")(of._replace(facts=facts))
     columns = section.tables[0].columns
-    assert columns["worker"] == ["w1", "w3", "w0", "w2"]
-    assert columns["responses"] == [found.responses[found.names.index(who)] for who in columns["worker"]]
+    assert columns["participant"] == ["w1", "w3", "w0", "w2"]
+    assert columns["responses"] == [found.responses[found.names.index(who)] for who in columns["participant"]]
     assert "2 are flagged: w1 and w3." in section.says
     assert section.notes[0].endswith("--exclude participant=w1 --exclude participant=w3")
 
