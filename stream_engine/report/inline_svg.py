@@ -33,6 +33,7 @@ from stream_engine.report.labels import label_positions
 
 LEFT, RIGHT, TOP, BOTTOM = 56, 14, 10, 44  # pixels about what is drawn; more at the left where texts there are long
 LETTER, LINE = 6.2, 12.0  # pixels of a usual letter, and of a line
+TICK_LETTER = 7.4  # of a letter beside the axis, which is larger on a phone
 ANCHOR = {1: "", 0: ' text-anchor="middle"', -1: ' text-anchor="end"'}
 PATHS = {  # about (0, 0), some 8 pixels large
     "circle": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
@@ -54,7 +55,7 @@ class _Scale:
         points = any(isinstance(mark, Points) for mark in drawing.marks)  # regions about them are shown on demand
         x0, x1, y0, y1 = extent(without_regions(drawing) if points else drawing)
         texts = [len(text) for _, text in drawing.y.ticks or ()]
-        self.left = max(LEFT, int(LETTER * max(texts, default=0)) + 14)
+        self.left = max(LEFT, int(TICK_LETTER * max(texts, default=0)) + 14)
         self.wide, self.high = drawing.width - self.left - RIGHT, drawing.height - TOP - BOTTOM
         if drawing.equal:
             unit = max((x1 - x0) / self.wide, (y1 - y0) / self.high)

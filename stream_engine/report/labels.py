@@ -11,11 +11,11 @@ import numpy as np
 
 SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))  # right or left, up or down
 RINGS, ANGLES = (14.0, 20.0, 26.0, 34.0, 42.0, 52.0, 64.0, 78.0), 16  # pixels that a line bridges, and directions
-PARTS = np.linspace(0.1, 0.95, 12)  # of a line, where it is tested
+PARTS = np.linspace(0.06, 0.97, 16)  # of a line, where it is tested
 SIDE_COSTS = (0.0, 1.0, 3.0, 3.0, 2.0, 2.0, 4.0, 4.0)  # how much worse than the first each side is, in pixels of a line
 CROSSING, OVERLAP = 250.0, 10_000.0  # a line across a name or a line, a name on a name: in pixels of a line
 SWEEPS = 12
-RESTARTS, MOST_RESTARTED = 6, 60  # in random orders, and names up to which there are some
+ROUNDS, NEIGHBOURS, MOST_REARRANGED = 150, 7, 60  # of rearranging so many names, and names up to which there are some
 NAME_GAP, POINT = 6.0, 4.0  # pixels between a place and the name beside it; half of a point
 
 Box = tuple[float, float, float, float]  # left, right, low, high
@@ -74,55 +74,105 @@ class _Candidates(NamedTuple):
     cost: np.ndarray  # (c,)
 
     def crowding(self, place: np.ndarray, others: np.ndarray, ends: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """(c,) what is bad about each beside `others` (k, 4), whose lines go from `places` to `ends` (k, 2)."""
+        """(c, k) what is bad about each beside `others` (k, 4), whose lines go from `places` to `ends` (k, 2)."""
         on = _overlap(self.boxes[:, None], others)
         along = place + (self.ends[:, None] - place) * PARTS[:, None]  # (c, parts, 2)
-        across = _within(along[:, :, None], others).any(axis=1)
+        across = _within(along[:, :, None], others).any(axis=1)  # (c, k)
         of_others = places[:, None] + (ends[:, None] - places[:, None]) * PARTS[:, None]  # (k, parts, 2)
         under = _within(of_others, self.boxes[:, None, None]).any(axis=2)
         lines = _cross(place, self.ends[:, None], places, ends)
-        return OVERLAP * on.sum(axis=1) + CROSSING * (across | under | lines).sum(axis=1)
+        return OVERLAP * on + CROSSING * (across | under | lines)
+
+
+class _Arrangement:
+    """Which candidate each name has, of the names that were put so far."""
+
+    def __init__(self, candidates: list[_Candidates], places: np.ndarray):
+        self.candidates, self.places, self.chosen = candidates, places, dict[int, int]()
+        self.boxes, self.ends = np.full((len(places), 4), np.nan), places.copy()
+        self._crowding = dict[tuple[int, int, int], np.ndarray]()  # of a name's candidates beside another's candidate
+
+    def costs(self, i: int) -> np.ndarray:
+        """Of all candidates of a name, beside where the others stand."""
+        others = [(i, k, at) for k, at in self.chosen.items() if k != i]
+        its, new = self.candidates[i], [other for other in others if other not in self._crowding]
+        if len(self.places) > MOST_REARRANGED:  # as many would fill the memory
+            self._crowding.clear()
+            new = others
+        if new:
+            k = [other for _, other, _ in new]
+            crowding = its.crowding(self.places[i], self.boxes[k], self.ends[k], self.places[k])
+            self._crowding.update(zip(new, np.ascontiguousarray(crowding.T)))
+        return its.cost + sum(self._crowding[other] for other in others)
+
+    def put(self, i: int, at: int) -> None:
+        self.chosen[i] = at
+        self.boxes[i], self.ends[i] = self.candidates[i].boxes[at], self.candidates[i].ends[at]
+
+    def settle(self, order: list[int]) -> None:
+        """Put these names one after the other, then move each to its best candidate until none moves."""
+        for _ in range(SWEEPS):
+            moved = False
+            for i in order:
+                costs = self.costs(i)
+                at = int(costs.argmin())
+                if i not in self.chosen or costs[at] < costs[self.chosen[i]]:
+                    self.put(i, at)
+                    moved = True
+            if not moved:
+                break
+
+    def taken_out(self, some: list[int]) -> float:
+        """Take these names out; what they cost."""
+        cost = 0.0
+        for i in some:
+            cost += float(self.costs(i)[self.chosen[i]])
+            del self.chosen[i]
+        return cost
+
+    def rearrange(self, some: list[int]) -> bool:
+        """Put these names anew in this order if that is better; whether it was."""
+        before = {i: self.chosen[i] for i in some}
+        cost = self.taken_out(some)
+        for i in some:
+            costs = self.costs(i)
+            self.put(i, int(costs.argmin()))
+            cost -= float(costs.min())
+        if cost <= 1e-9:
+            for i, at in before.items():
+                self.put(i, at)
+        return cost > 1e-9
 
 
 def _arranged(
     x: np.ndarray, y: np.ndarray, widths: np.ndarray, height: float, within: Box, there: np.ndarray
 ) -> list[LabelPosition]:
     """Names beside their places or tied to them by a line, by iterated conditional modes: each in turn takes the
-    candidate that costs least beside where the others stand, until none moves, from several orders. One that would lie
-    on another is left out. O(sweeps * names^2 * candidates)."""
+    candidate that costs least beside where the others stand, until none moves. Then neighbours of a name that stands
+    badly are put anew in random orders (large neighbourhood search). One that would lie on another is left out.
+    O(sweeps * names^2 * candidates)."""
     places = np.stack([x, y], axis=1)
     candidates = [_candidates(i, places, float(widths[i]), height, within, there) for i in range(len(x))]
     numbers = np.array([i for i, of_name in enumerate(candidates) if of_name.positions], int)
     near = (abs(places[:, None] - places).max(axis=2) < 4 * height).sum(axis=1)
     crowded = numbers[np.argsort(-near[numbers], kind="stable")]
-    rng = np.random.default_rng(0)
-    orders = [crowded, *(rng.permutation(crowded) for _ in range(RESTARTS if len(x) <= MOST_RESTARTED else 0))]
-    chosen = min((_modes(candidates, places, order.tolist()) for order in orders), key=lambda mode: mode[1])[0]
-    boxes = {i: candidates[i].boxes[at] for i, at in chosen.items()}
+    arrangement, rng = _Arrangement(candidates, places), np.random.default_rng(0)
+    arrangement.settle(crowded.tolist())
+    changed, costs = True, np.zeros(len(numbers))
+    for _ in range(ROUNDS if 1 < len(numbers) <= MOST_REARRANGED else 0):
+        if changed:
+            costs = np.array([arrangement.costs(i)[arrangement.chosen[i]] for i in numbers.tolist()])
+        if not costs.any():
+            break
+        worst = places[rng.choice(numbers, p=costs / costs.sum())]
+        around = numbers[np.argsort(np.hypot(*(places[numbers] - worst).T), kind="stable")[:NEIGHBOURS]]
+        changed = arrangement.rearrange(rng.permutation(around).tolist())
+    boxes = arrangement.boxes
     n_without_overlap: list[int] = []
     for i in crowded.tolist()[::-1]:  # the least crowded first
-        if not n_without_overlap or not _overlap(boxes[i], np.array([boxes[k] for k in n_without_overlap])).any():
+        if not n_without_overlap or not _overlap(boxes[i], boxes[n_without_overlap]).any():
             n_without_overlap.append(i)
-    return [candidates[i].positions[chosen[i]] for i in sorted(n_without_overlap)]
-
-
-def _modes(candidates: list[_Candidates], places: np.ndarray, order: list[int]) -> tuple[dict[int, int], float]:
-    """The candidate of each name, inserted in this order and then moved until none moves; and the whole cost."""
-    boxes, ends, chosen = np.full((len(places), 4), np.nan), places.copy(), dict[int, int]()
-    total = 0.0
-    for _ in range(SWEEPS):
-        moved, total = False, 0.0
-        for i in order:
-            others = np.array([k for k in chosen if k != i], int)
-            cost = candidates[i].cost + candidates[i].crowding(places[i], boxes[others], ends[others], places[others])
-            at = int(cost.argmin())
-            if i not in chosen or cost[at] < cost[chosen[i]]:
-                chosen[i], moved = at, True
-                boxes[i], ends[i] = candidates[i].boxes[at], candidates[i].ends[at]
-            total += float(cost[chosen[i]])
-        if not moved:
-            break
-    return chosen, total
+    return [candidates[i].positions[arrangement.chosen[i]] for i in sorted(n_without_overlap)]
 
 
 def _candidates(i: int, places: np.ndarray, width: float, height: float, within: Box, there: np.ndarray) -> _Candidates:
@@ -136,7 +186,7 @@ def _candidates(i: int, places: np.ndarray, width: float, height: float, within:
     ends = np.array([[position.x, position.y] if position.far else [x, y] for position in positions]).reshape(-1, 2)
     apart = there[~_within(places[i], there)]  # a place so near that it lies on this one is not in the way
     along = places[i] + (ends[:, None] - places[i]) * PARTS[:, None]
-    cost = np.hypot(*(ends - places[i]).T) + CROSSING / 2 * _within(along[:, :, None], apart).any(axis=1).sum(axis=1)
+    cost = np.hypot(*(ends - places[i]).T) + CROSSING * _within(along[:, :, None], apart).any(axis=1).sum(axis=1)
     cost = cost + np.array(
         [0.0 if position.far else SIDE_COSTS[k % len(SIDE_COSTS)] for k, position in zip(free.tolist(), positions)]
     )

@@ -15,9 +15,11 @@
     all(".found").forEach((e) => e.classList.remove("found"));
     if (i < 0) { shown(tip, false); return; }
     all(`[data-i="${i}"]`).forEach((e) => e.classList.add("found"));
-    if (!near) return;
+    if (near) hint(data.names[i], near);
+  }
+  function hint(text, near) {
     const box = near.getBoundingClientRect();
-    tip.textContent = data.names[i];
+    tip.textContent = text;
     shown(tip, true);
     tip.style.left = `${Math.min(box.right + 6, innerWidth - tip.offsetWidth - 8) + scrollX}px`;
     tip.style.top = `${box.top - 8 + scrollY}px`;
@@ -58,6 +60,9 @@
   };
   document.addEventListener("pointerover", (e) => { const hit = object(e); if (hit) point(+hit.dataset.i, hit); });
   document.addEventListener("pointerout", (e) => { if (object(e)) point(chosen); });
+  document.addEventListener("focusin", (e) => { const term = e.target.closest("abbr"); if (term) hint(term.title, term); });
+  document.addEventListener("focusout", (e) => { if (e.target.closest("abbr")) shown(tip, false); });
+  addEventListener("beforeprint", () => all("details.columns").forEach((e) => { e.open = true; }));
   document.addEventListener("click", (e) => { const hit = object(e); if (hit && !e.target.closest("a")) about(+hit.dataset.i); });
   byId("about-close").addEventListener("click", () => about(-1));
   document.addEventListener("keydown", (e) => { if (e.key === "Escape" && chosen >= 0) about(-1); });
@@ -205,20 +210,40 @@
       }
       const high = 12 * pixel, drawn = there.filter((p) => !picture(p));
       there.forEach((p) => taken.add(point(p)));
+      const left_over = [], text_of = (p) => data.names[p.i].length > 24 ? `${data.names[p.i].slice(0, 23)}…` : data.names[p.i];
+      const write = (p, x, y, across) => {
+        const name = made("text", { x, y: y + 4 * pixel, "data-i": p.i, "text-anchor": across > 0 ? "start" : across < 0 ? "end" : "middle" });
+        name.textContent = text_of(p);
+        name.style.fontSize = `${11 * pixel}px`; name.style.strokeWidth = `${2.5 * pixel}px`;
+        names.append(name);
+      };
+      const tied = (p) => {   // farther out, with a line that crosses nothing else
+        const wide = (width(text_of(p)) + 2) * pixel;
+        for (const away of [16, 22, 30, 40, 52, 66]) for (const angle of ANGLES) {
+          const dx = Math.cos(angle), dy = Math.sin(angle), across = Math.abs(dx) < 0.3 ? 0 : Math.sign(dx);
+          const x = p.x + away * dx * pixel, y = p.y + away * dy * pixel, left = across > 0 ? x : across < 0 ? x - wide : x - wide / 2;
+          const box = [left, left + wide, y - high / 2, y + high / 2], line = [];
+          for (let far = 6; far < away - (across ? 0 : 6); far += 3) { const a = p.x + far * dx * pixel, b = p.y + far * dy * pixel; line.push([a - pixel, a + pixel, b - pixel, b + pixel]); }
+          if (!within(box) || !taken.free(box) || !line.every(taken.free)) continue;
+          [box, ...line].forEach(taken.add);
+          names.prepend(made("path", { class: "tie", "data-i": p.i, d: `M${p.x + 4 * dx * pixel} ${p.y + 4 * dy * pixel}L${x} ${across ? y : y - Math.sign(dy) * high / 2}` }));
+          write(p, x, y, across);
+          return;
+        }
+      };
       drawn.forEach((p) => {
-        const text = data.names[p.i].length > 24 ? `${data.names[p.i].slice(0, 23)}…` : data.names[p.i], wide = (width(text) + 2) * pixel;
+        const wide = (width(text_of(p)) + 2) * pixel;
         for (const [across, down] of SIDES) {
           const x = p.x + 6 * across * pixel, y = p.y + down * (across ? 0.6 * high : high / 2 + half + pixel);
           const left = across > 0 ? x : across < 0 ? x - wide : x - wide / 2, box = [left, left + wide, y - high / 2, y + high / 2];
           if (!within(box) || !taken.free(box)) continue;
           taken.add(box);
-          const name = made("text", { x, y: y + 4 * pixel, "data-i": p.i, "text-anchor": across > 0 ? "start" : across < 0 ? "end" : "middle" });
-          name.textContent = text;
-          name.style.fontSize = `${11 * pixel}px`; name.style.strokeWidth = `${2.5 * pixel}px`;
-          names.append(name);
-          break;
+          write(p, x, y, across);
+          return;
         }
+        left_over.push(p);
       });
+      if (there.length <= 150) left_over.forEach(tied);
       dim();
     }
     function group(name) {   // emptied; made behind the points where there is none

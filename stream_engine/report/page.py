@@ -22,7 +22,8 @@ from stream_engine.data import installed_version
 from stream_engine.exports.object_places import PICTURE
 from stream_engine.report import SECTIONS, Section, Table, maker
 from stream_engine.report.drawings import Ellipses
-from stream_engine.report.findings.words import cell, some
+from stream_engine.report.findings.words import cell
+from stream_engine.report.glossary import Glossary
 from stream_engine.report.inline_svg import PATHS, colour_class, shape_of, svg
 from stream_engine.report.material import Material, ObjectCoordinates
 from stream_engine.report.tiles import Tile, tiles
@@ -30,6 +31,8 @@ from stream_engine.report.tiles import Tile, tiles
 MAX_REGIONS = 400  # objects, above which regions of 95 % are not drawn
 FIRST_SECTIONS = ("map", "quality")  # sections of the first screen, side by side
 MAX_NARROW_COLUMNS, MAX_SHORT_CELL = 5, 60  # columns, and letters of a cell, of a table that has room beside a text
+MAX_LETTERS_ON_A_LINE = 24  # of a column of texts that is as wide as its longest word
+MAX_CAPTION = 100  # letters about a table that stand above it; more are shown when asked for
 MAP_TITLES = {PICTURE: "two-dimensional picture"}  # to choose from; others are called by their names
 COMMAND = "stream-engine "  # with which what can be typed begins
 
@@ -52,10 +55,8 @@ def html(
     by the figure's name; `running`: refits after which it is written again."""
     script_data = data(material, pictures or {}, texts or {})
     top = tuple(tiles(material))
-    below = subtitle(material)
-    return render(
-        sections, script_data, title(material), pdf_links or {}, _maps(material), top, subtitle=below, running=running
-    )
+    maps, heading = _maps(material), title(material)
+    return render(sections, script_data, heading, pdf_links or {}, maps, top, subtitle=subtitle(), running=running)
 
 
 def body(material: Material, sections: Mapping[str, Section], pdf_links: Mapping[str, str]) -> str:
@@ -86,11 +87,9 @@ def _source(partition: str) -> str:
     return topic if topic and "/" not in topic and ":" not in topic else PurePath(partition).name or partition
 
 
-def subtitle(material: Material) -> str:
-    """How much there is, and of which day the page is."""
-    objects, answers = some(len(material.names), "object"), material.facts.answers
-    read = some(material.summary["comparisons"], "comparison") if answers is None else some(answers, "answer")
-    return f"{objects}, {read}. Report of {datetime.now(UTC):%Y-%m-%d}."
+def subtitle() -> str:
+    """Of which day the page is."""
+    return f"Report of {datetime.now(UTC):%Y-%m-%d}."
 
 
 def render(
@@ -163,6 +162,7 @@ def _templates() -> jinja2.Environment:
         rows=_rows,
         heads=_heads,
         note_parts=note_parts,
+        is_long=lambda table: not table.folded and len(table.about) > MAX_CAPTION,
         by_width=_by_width,
         colour_class=colour_class,
         shape=lambda group: PATHS[shape_of(group)],
@@ -190,6 +190,7 @@ def _filled(
         ),
         "axes": max((coordinates.points.shape[1] for coordinates in maps), default=0),
         "data": script_data,
+        "explain": Glossary(),
     }
 
 
@@ -209,23 +210,30 @@ def note_parts(note: str) -> tuple[str, str]:
     return before, command + after
 
 
-def _rows(table: Table) -> Iterator[tuple[int | None, list[tuple[str, str, bool]]]]:
+def _rows(table: Table) -> Iterator[tuple[int | None, list[tuple[str, str, str]]]]:
     """Rows of a table: the object that one is about, and for each cell its text, the value in six digits where the text
-    is another, and whether it stands at the right as numbers do."""
+    is another, and its class."""
     columns = list(table.columns.values())
-    right = [numeric for _, numeric in _heads(table)]
+    kinds = [kind for _, kind in _heads(table)]
     for number, values in enumerate(zip(*columns)):
         cells = []
-        for value, numeric in zip(values, right):
+        for value, kind in zip(values, kinds):
             text = cell(value)
             exact = "" if value is None or value != value else f"{value:.6g}" if type(value) is float else str(value)
-            cells.append((text, exact if exact != text else "", numeric))
+            cells.append((text, exact if exact != text else "", kind))
         yield (None if table.ids is None else int(table.ids[number])), cells
 
 
-def _heads(table: Table) -> list[tuple[str, bool]]:
-    """The head of each column, and whether it holds numbers."""
-    return [(head, any(isinstance(value, (int, float)) for value in column)) for head, column in table.columns.items()]
+def _heads(table: Table) -> list[tuple[str, str]]:
+    """The head of each column, and the class of its cells."""
+    return [(head, _kind(column)) for head, column in table.columns.items()]
+
+
+def _kind(column: Sequence[Any]) -> str:
+    """ "n" of numbers, which stand at the right; "w" of texts that need a wide column or break anywhere; else ""."""
+    if any(isinstance(value, (int, float)) for value in column):
+        return "n"
+    return "w" if any(isinstance(value, str) and len(value) > MAX_LETTERS_ON_A_LINE for value in column) else ""
 
 
 def data(material: Material, pictures: Mapping[str, bytes], texts: Mapping[str, str]) -> str:

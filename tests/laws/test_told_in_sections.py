@@ -104,7 +104,7 @@ def clusters(w: World) -> list[float]:
     told, both = report(w, "clusters"), mine >= 0
     ari = adjusted_rand_score(mine[both], others[both])
     grouped = [int(both.sum()), len({*mine[both].tolist()}), 1 - told["clearer_than"], len(w.names), 2, 99, 95]
-    return [*grouped, 2020, len({*others.tolist()}), report(w, "sdp_clustering", "gap"), ari]
+    return [*grouped, 2020, len({*others.tolist()}), report(w, "sdp_clustering", "gap"), ari, 1]
 
 
 def paper(w: World) -> list[float]:
@@ -135,7 +135,7 @@ CALIBRATION = ("predicted", "observed", "questions")
 SAYS = {
     "map": lambda w, tables: [95],
     "quality": lambda w, tables: [2],
-    "models": lambda w, tables: [0.693, 5],
+    "models": lambda w, tables: [5, 0.693],
     "agreement": lambda w, tables: [],
     "differences": lambda w, tables: [],
     "alignment": lambda w, tables: alignment(w),
@@ -184,7 +184,8 @@ NAMED = {  # section -> texts that stand in it
 @pytest.mark.parametrize("name", SECTIONS)
 def test_every_section_says_each_number_as_it_is_defined(name, sections, of, study):
     section = sections[name]
-    text = " ".join([section.says, *section.notes])
+    abouts = [table.about for table in section.tables if table.name in ("models", "SPUR")]
+    text = " ".join([section.says, *section.notes, *abouts])
     for finding in (each for topic in of.findings.values() for each in topic):
         text = text.replace(finding.text, "")
     text = re.sub(r"AddS-\d|Analyses used .*?\)\.|\(digest \w+\)|300 ms", "", text)
@@ -582,8 +583,8 @@ def test_flagged_participants_stand_first(of, monkeypatch):
     facts = SimpleNamespace(participants=found._replace(reasons=reasons), beats_chance=True, commands=of.facts.commands)
     section = maker("workers")(of._replace(facts=facts))
     columns = section.tables[0].columns
-    assert columns["worker"] == ["w1", "w3", "w0", "w2"]
-    assert columns["responses"] == [found.responses[found.names.index(who)] for who in columns["worker"]]
+    assert columns["participant"] == ["w1", "w3", "w0", "w2"]
+    assert columns["responses"] == [found.responses[found.names.index(who)] for who in columns["participant"]]
     assert "2 are flagged: w1 and w3." in section.says
     assert section.notes[0].endswith("--exclude participant=w1 --exclude participant=w3")
 

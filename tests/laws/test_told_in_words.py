@@ -386,7 +386,7 @@ SHOWN = {
         "duplicates": lambda w, who: sum(event.get("worker") == who for event in w.events[-10:]),
     },
 }
-ROW = {"objects": ("object",), "workers": ("worker",), "both_ways": ("anchor", "nearer", "farther")}  # what it is about
+ROW = {"objects": ("object",), "workers": ("participant",), "both_ways": ("anchor", "nearer", "farther")}  # of a row
 
 
 def test_every_finding_is_as_it_is_defined(world):

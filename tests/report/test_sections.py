@@ -52,9 +52,9 @@ def test_a_study_has_every_section_and_its_own_numbers(study, of_everybody, with
     assert f"{100 * best['accuracy']:.1f} %" in made["models"].says
     assert f"{study.artifacts['embedding'].report['held_out_comparisons']:,} held-out" in made["models"].says
     people = made["workers"].tables[0].columns
-    flagged = [name for name, reason in zip(people["worker"], people["flagged because"]) if reason]
+    flagged = [name for name, reason in zip(people["participant"], people["flagged because"]) if reason]
     assert flagged == ["w9"]
-    assert people["worker"][0] == "w9"
+    assert people["participant"][0] == "w9"
     assert "w9" in made["workers"].says
     assert states(made["quality"].notes[0], "1 … 10 ") and "w9" not in made["quality"].notes[0]
     assert "report --state DIR --participants" in of_everybody["agreement"].notes[-1]

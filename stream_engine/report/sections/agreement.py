@@ -1,16 +1,17 @@
 """Agreement of participants with others and with themselves."""
 
 from stream_engine.report import Section, Table
-from stream_engine.report.findings import GAP, sentences
+from stream_engine.report.findings import GAP, RESULT
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import figure
 
 
 def section(material: Material) -> Section:
-    """Agreement in sentences, and its figures in a table."""
+    """Agreement in sentences, and its figures in a table. Warnings stand in the section Data quality, and conflicting
+    answers in a section of their own."""
     findings = material.findings
     both = (*findings["agreement"], *findings["participants"])
-    says = " ".join(filter(None, (sentences(findings, "agreement"), sentences(findings, "participants"))))
+    says = " ".join(each.text for each in both if each.level == RESULT and each.what != "conflicting_answers")
     gaps = tuple(finding.text for finding in both if finding.level == GAP)
     notes = tuple(
         f"To list them: {finding.command}"

@@ -112,7 +112,7 @@ def _subgroups(names: Sequence[str], artifact: Artifact) -> Iterator[Table]:
 
 
 def _program(program: Artifact, shown: Artifact) -> tuple[str, tuple[Table, ...]]:
-    """What the semidefinite program found, by name, and SPUR's table."""
+    """What the semidefinite program found, by name, which stands about SPUR's table if there is one."""
     report = program.report
     k, parts = figure(report, "k") or 0, []
     if k:
@@ -126,22 +126,22 @@ def _program(program: Artifact, shown: Artifact) -> tuple[str, tuple[Table, ...]
             ari = agreement(one, other)
             parts.append("" if ari is None else f"adjusted Rand index with the partition above {ari:.2f}")
     criterion = report.get("criterion")
+    statement = "; ".join(filter(None, parts)) + ("." if parts else "")
     if not isinstance(criterion, Mapping) or len(criterion) < 2:
-        return "; ".join(filter(None, parts)) + ("." if parts else ""), ()
+        return statement, ()
     unsolved = report.get("criterion_not_converged") or []
     tried = sorted(criterion, key=int)  # a file has the texts in their own order
     rows: dict[str, list[Any]] = {"clusters": list(map(int, tried)), "SPUR": [criterion[k] for k in tried]}
     rows["converged"] = ["no" if k in unsolved else "yes" for k in rows["clusters"]]
-    return "; ".join(filter(None, parts)) + ".", (Table("SPUR", rows, about=CRITERION, folded=True),)
+    return "", (Table("SPUR", rows, about=f"{statement} {CRITERION}", folded=True),)
 
 
 def _certificate(report: Mapping[str, Any]) -> str:
     """Whether the optimum is proven, which says nothing about clusters."""
     if report.get("certified"):
-        by = str(report.get("certified_by") or "yes")
-        return f"certificate of optimality: {by}, which does not say that there are clusters"
+        return "proven to be the optimum, which does not say that there are clusters"
     gap = figure(report, "gap")
-    return "no certificate of optimality" + ("" if gap is None else f" (gap {gap:.2g})")
+    return "not proven to be the optimum" + ("" if gap is None else f" (gap {gap:.2g})")
 
 
 def _clearness(k: np.ndarray, clearness: np.ndarray, chosen: int) -> Drawing:

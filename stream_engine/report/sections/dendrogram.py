@@ -123,6 +123,6 @@ def draw(merges: np.ndarray, names: list[str]) -> Drawing:
         Axis("distance at which they join", low=0.0),
         Axis("", low=0.0, high=10.0 * len(leaves), ticks=ticks),
         (Segments(ends, np.full(len(ends), 0)),),
-        width=800,
+        width=480,  # as on a phone, where its names could not be read in a wider one
         height=height,
     )

@@ -18,10 +18,10 @@ MODEL_HEADS = {
     "ceiling_at_most": "noise ceiling, at most",
     "seconds": "CPU seconds",
 }
-ACCURACY_NOTES = (
+COLUMNS = (
     "Accuracy: share of held-out comparisons predicted correctly. Log loss: nats per comparison, 0.693 at chance; less "
     "is better. Calibration error: mean difference between stated probabilities and observed frequencies. The test "
-    "set is never used to select a setting.",
+    "set is never used to select a setting."
 )
 
 
@@ -35,9 +35,9 @@ def section(material: Material) -> Section:
             notes=(material.facts.commands.how_to_fit("embedding"),),
         )
     columns = {head: [row.get(name) for row in rows] for name, head in MODEL_HEADS.items()}
-    notes = [*ACCURACY_NOTES, f"{explained(str(row['model']) for row in rows)}."]
-    if not any(value is not None for value in columns[NEW_PEOPLE]):
-        del columns[NEW_PEOPLE]
+    columns = {head: column for head, column in columns.items() if any(value is not None for value in column)}
+    about, notes = f"{COLUMNS} Models: {explained(str(row['model']) for row in rows)}.", []
+    if NEW_PEOPLE not in columns:
         notes.append(f"Accuracy for new participants needs at least {MIN_NEW_PARTICIPANTS} held-out participants.")
     says = sentences(material.findings, "accuracy") or material.findings["accuracy"][0].text
-    return Section(TITLE, says, (), (Table("models", columns),), tuple(notes))
+    return Section(TITLE, says, (), (Table("models", columns, about=about),), tuple(notes))

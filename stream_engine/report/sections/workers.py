@@ -33,7 +33,7 @@ def section(material: Material) -> Section | None:
     order = sorted(range(len(checks.names)), key=lambda i: (not checks.reasons[i], checks.names[i]))
     responding = checks.responding
     columns = {
-        "worker": [checks.names[i] for i in order],
+        "participant": [checks.names[i] for i in order],
         "flagged because": [checks.reasons[i] for i in order],
         "responses": checks.responses[order].tolist(),
         "accuracy against others": checks.accuracy[order].tolist(),
@@ -57,8 +57,8 @@ def section(material: Material) -> Section | None:
             "share at it": responding.share[order].tolist(),
             "longest run": [n or None for n in responding.longest[order].tolist()],
         }
-    columns |= _reliability(material, columns["worker"])
-    flagged = [columns["worker"][i] for i in range(checks.flagged)]
+    columns |= _reliability(material, columns["participant"])
+    flagged = [columns["participant"][i] for i in range(checks.flagged)]
     says = f"{some(len(checks.names), 'participant')} answered. "
     flags = f"{some(len(flagged), 'is', 'are')} flagged: {listing(flagged)}."
     unknown = "No model predicts the answers better than chance, so that guessing cannot be assessed."
