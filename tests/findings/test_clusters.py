@@ -189,6 +189,7 @@ def test_the_verdict_of_an_earlier_version_is_read_and_described_as_that(good):
     shown = maker("map")(material(published))
     assert report["note"] in maker("clusters")(material(published)).says and shown.notes[-1]
     assert {text.split()[0] for _, text in shown.drawings[0].groups} == {"part"}
+    assert "not established" in shown.drawings[0].about_groups
     made = contents("clusters", published)["clusters"]
     assert made.arrays["k"] == 4
     assert "p_continuum" not in made.arrays

@@ -9,6 +9,7 @@ from stream_engine.report.findings.words import count, p_value, percent, some
 from stream_engine.state.artifact import PRELIMINARY, figure
 
 CLOSE_TO_CEILING = 0.015  # to the noise ceiling: as good as it
+NOT_INTERPRETABLE = "The map is not interpretable: no model predicts the answers better than chance."
 NEAR_CHANCE = 0.55  # an interval that ends below it leaves nothing that more answers could make clear
 NAMES = {
     "embedding": "the map",
@@ -103,7 +104,7 @@ def object_map(facts: Facts) -> Iterator[Finding]:
     if d is None:
         return
     if facts.beats_chance is False:
-        text = "The map is not interpretable: no model predicts the answers better than chance."
+        text = NOT_INTERPRETABLE
         yield Finding("map_gated", text, {"dimensions": d})
         return
     kernel = {"ste": "STE", "t-ste": "t-STE"}.get(str(report.get("kernel")), "embedding")
