@@ -135,6 +135,7 @@ def _inches(drawing: Drawing, style: FigureStyle, pictures: Mapping[str, bytes])
         least = max(0.55, _lowest(drawing, style, pictures))
         ratio = float(np.clip((y1 - y0) / (x1 - x0), least, MAX_MAP_RATIO))
     room = 2.2 * style.size * len(drawing.groups) / 72 / 3  # of the legend
+    room += 2.6 * style.size / 72 * (bool(drawing.about_groups) + bool(drawing.caveat))  # of two lines each
     return width, min(max(width * ratio, 12 * style.size / 72) + room, PAGE_HEIGHT / 72)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from stream_engine.clustering.sentence import NOT_SEPARABLE, are_separated
 from stream_engine.exports.object_places import PICTURE, ObjectCoordinates, ellipses_of
 from stream_engine.report import Section
-from stream_engine.report.drawings import Axis, Drawing, Ellipses, Points, Segments, extent, without_regions
+from stream_engine.report.drawings import Axis, Drawing, Ellipses, Points, Segments, extent
 from stream_engine.report.findings import sentences
 from stream_engine.report.findings.models import NOT_INTERPRETABLE
 from stream_engine.report.findings.words import percent, some
@@ -57,7 +57,7 @@ def frames(material: Material, places: ObjectCoordinates, ids: np.ndarray) -> It
 
 def same_scale(drawings: list[Drawing]) -> list[Drawing]:
     """The drawings with axes as long as those of the largest."""
-    extents = np.array([extent(without_regions(drawing)) for drawing in drawings])  # x0, x1, y0, y1
+    extents = np.array([extent(drawing) for drawing in drawings])  # x0, x1, y0, y1
     room = ROOM_OF_NAMES * np.array([(extents[:, at + 1] - extents[:, at]).max() for at in (0, 2)]) / 2
     middle = (extents[:, ::2] + extents[:, 1::2]) / 2
     axes = ("x", "y") if drawings[0].equal else ("x",)
