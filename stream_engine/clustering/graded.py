@@ -171,7 +171,7 @@ def grade_clusters(
         separation_of_fewer = _separation(fewer_fits.candidates(), fewer_fits)
         if GRADES.index(separation_of_fewer.grade) < GRADES.index(separation.grade):
             separation, tied_to, fits, best = separation_of_fewer, tied_dimensions, fewer_fits, fewer_fits.best
-    labels = _partition(best, separation.k)
+    labels = _partition(best.points, separation.k)
     all_labels = np.full(answers.n_objects, -1, np.int32)
     all_labels[object_ids] = labels
     variance = best.errors.variance * design_effect(
@@ -197,7 +197,7 @@ def grade_clusters(
         dimension_tied=tied_to,
         precision=best.precision,
         tested=separation.tested,
-        subgroups=_subgroups(best, labels, object_ids, answers.n_objects),
+        subgroups=_subgroups(fits, labels, object_ids, answers.n_objects),
         stability=stability,
         second=second,
         answers=int(answers.times.sum()),
@@ -214,15 +214,15 @@ class _Separation(NamedTuple):
     tested: CandidateGroups
 
 
-def _separation(candidates: Sequence[Candidates], fits: Fits | None = None, tests: int = 1) -> _Separation:
-    """The separation of the clearest groups in some fits, or in a part of the positions; `tests`: how many such answers
+def _separation(candidates: Sequence[Candidates], fits: Fits, tests: int = 1) -> _Separation:
+    """The separation of the clearest groups in some fits, of all objects or of a part; `tests`: how many such answers
     are given at once (Bonferroni)."""
-    is_embedded = fits is not None and fits.table == clearness.FITS
-    continua = clearness.surface(clearness.FITS if is_embedded else clearness.POSITIONS)
+    continua = clearness.surface(fits.table)
     gains = clearness.gains(candidates, continua)
     clearest, terms = int(gains.argmax()), clearness.terms_of_study(candidates)
     share = clearness.clearer_than(float(gains[clearest]), terms, continua)
-    answers = int(fits.questions.answers) if fits is not None and is_embedded else 0
+    share_of_objects = len(candidates[0].labels[0]) / len(fits.best.points)
+    answers = int(fits.questions.answers * share_of_objects) if fits.table == clearness.FITS else 0
     limit = clearness.detection_limit(clearness.terms_of_power(candidates, answers), continua)
     if 1 - share < (1 - CLEARLY_SEPARATED_SHARE) / tests:
         grade = CLEARLY_SEPARATED
@@ -234,9 +234,9 @@ def _separation(candidates: Sequence[Candidates], fits: Fits | None = None, test
     return _Separation(grade, int(ks[clearest]), share, limit, CandidateGroups(ks, gains))
 
 
-def _partition(best: Fit, k: int) -> np.ndarray:
-    """(n,) int32 k groups of the positions of the best fit, numbered by first appearance."""
-    labels = borders.cuts(best.points, (k,))[0].labels
+def _partition(points: np.ndarray, k: int) -> np.ndarray:
+    """(n,) int32 k groups of positions (n, d), numbered by first appearance."""
+    labels = borders.cuts(points, (k,))[0].labels
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse.reshape(-1)].astype(np.int32)
 
@@ -269,20 +269,25 @@ def _mean(near: np.ndarray, far: np.ndarray, questions: Questions) -> tuple[floa
 MIN_SPLIT_SIZE = 12  # objects of a group that is examined for groups within it
 
 
-def _subgroups(best: Fit, labels: np.ndarray, object_ids: np.ndarray, m: int) -> tuple[Subgroup, ...]:
-    """Groups within each group of at least `MIN_SPLIT_SIZE` objects, on their positions."""
+def _subgroups(fits: Fits, labels: np.ndarray, object_ids: np.ndarray, m: int) -> tuple[Subgroup, ...]:
+    """Groups within each group of at least `MIN_SPLIT_SIZE` objects, in the fits in which the groups are looked for:
+    the table of these knows that fitted positions clump, in particular on a line."""
     large = [group for group in range(int(labels.max()) + 1) if (labels == group).sum() >= MIN_SPLIT_SIZE]
     subgroups = []
     for group in large:
         members = np.flatnonzero(labels == group)
-        points = best.points[members]
-        point_precision = clearness.precision(points, best.errors.variance[members])
-        candidates = [clearness.candidates(points, point_precision)]
-        separation = _separation(candidates, tests=len(large))
+        candidates = [_candidates_among(members, fit, fits) for fit in fits.averaged_fits]
+        separation = _separation(candidates, fits, tests=len(large))
         all_labels = np.full(m, -1, np.int32)
-        all_labels[object_ids[members]] = candidates[0].labels[separation.k - 2]
+        all_labels[object_ids[members]] = _partition(fits.best.points[members], separation.k)
         subgroups.append(Subgroup(group, separation.k, separation.grade, all_labels))
     return tuple(subgroups)
+
+
+def _candidates_among(members: np.ndarray, fit: Fit, fits: Fits) -> Candidates:
+    """Every number of groups of the objects `members` (m,) in one fit to all answers."""
+    points, variance = fit.points[members], fit.errors.variance[members]
+    return clearness.candidates(points, clearness.precision(points, variance), -fit.log_loss * fits.questions.answers)
 
 
 def _workers_of(fits: Fits, answers: Answers) -> Answers:

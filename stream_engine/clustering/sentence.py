@@ -69,7 +69,7 @@ def _groups_and_grade(report: Mapping[str, Any]) -> str:
         number = NUMBERS[k].capitalize() if k < len(NUMBERS) else f"{k:,}"
         return f"{number} groups, {report['grade']}" + (f" ({clearer})" if clearer else "")
     limit = _limit(report)
-    notes = [clearer, f"groups {limit} apart would have been detected" if limit else ""]
+    notes = [clearer, f"four of five studies of this size detect groups {limit} apart" if limit else ""]
     subject = f"the {k} clearest groups are" if k > 1 else "the objects are"
     parenthesis = "; ".join(filter(None, notes))
     return f"No clusters detected: {subject} not separable from a continuum" + (
@@ -87,7 +87,7 @@ def _clearer(report: Mapping[str, Any]) -> str:
 
 
 def _limit(report: Mapping[str, Any]) -> str:
-    """The smallest separation that would have been detected."""
+    """The separation that four of five simulated studies of many layouts detect; clear layouts need less."""
     limit = figure(report, "detection_limit")
     if limit is None or not isfinite(limit):
         return ""
@@ -137,8 +137,8 @@ def _reason(report: Mapping[str, Any]) -> str:
     if reason == ALL_ALIKE:
         return "the answers do not distinguish the objects, which are all alike"
     if limit:
-        return f"with {answers:,} answers about {objects:,} objects, only groups {limit} apart would be detected"
-    return f"with {answers:,} answers about {objects:,} objects, even clear groups would not be detected"
+        return f"with {answers:,} answers about {objects:,} objects, groups less than {limit} apart can be missed"
+    return f"with {answers:,} answers about {objects:,} objects, even clear groups can be missed"
 
 
 def _integer(report: Mapping[str, Any], name: str) -> int:

@@ -194,7 +194,9 @@ _CLUSTERS: Arrays = {
     "second": _label("second most frequent group of each object; -1 means none", "clusters"),
     "subgroup": _label("part of its group that an object is in, if the group splits again; -1 means none", "clusters"),
     "clearer_than": figure("share of continua whose groups are less clear"),
-    "detection_limit": figure("smallest separation that would be detected, in standard deviations within groups"),
+    "detection_limit": figure(
+        "separation that four of five simulated studies detect, in standard deviations within groups"
+    ),
     "replication": figure(
         "adjusted Rand index expected between these groups and those of a replication, and its 95 % interval",
         shape="3",

@@ -78,7 +78,9 @@ TABLES: Mapping[str, Columns] = {
         "reason": text("why nobody can tell, or what is special about the objects; empty otherwise"),
         "k": number("number of groups", "i"),
         "clearer_than": number("share of continua whose groups are less clear"),
-        "detection_limit": number("smallest separation that would be detected, in standard deviations within groups"),
+        "detection_limit": number(
+            "separation that four of five simulated studies detect, in standard deviations within groups"
+        ),
         "ari": number("adjusted Rand index expected between these groups and those of a replication"),
         "ari_low": number("lower end of its 95 % interval"),
         "ari_high": number("upper end of its 95 % interval"),

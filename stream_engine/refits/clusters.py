@@ -67,9 +67,9 @@ def refit(
         Arrays: `labels` (n,) int32, -1 without a group; `k`, 0 without groups; `stability` (n,), the share of
         replicates that assign an object to its group, `second` (n,) int32, the next most frequent group (-1:
         none); `subgroup` (n,) int32 within a group that splits again, -1 elsewhere; `clearer_than`, the share of
-        continua whose groups are less clear; `detection_limit`, the smallest separation that would be detected, in
-        standard deviations within groups; `replication` (3,), the expected adjusted Rand index and its interval;
-        `gain` (2,), what positions add to groups in held-out log loss, and its standard error; `tested_k` and
+        continua whose groups are less clear; `detection_limit`, the separation that four of five simulated studies
+        detect, in standard deviations within groups; `replication` (3,), the expected adjusted Rand index and its
+        interval; `gain` (2,), what positions add to groups in held-out log loss, and its standard error; `tested_k` and
         `tested_clearness` of every number of groups. NaN: not computed.
 
     Raises

@@ -105,6 +105,8 @@ class Drawing(NamedTuple):
     width: int = 640  # pixels, of the page
     height: int = 400
     groups: tuple[tuple[int, str], ...] = ()  # group -> what the legend says
+    about_groups: str = ""  # what may not be believed of the groups
+    caveat: str = ""  # what may not be believed of the figure
 
 
 def shape_number(group: int) -> int:

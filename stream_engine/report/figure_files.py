@@ -51,7 +51,7 @@ def encoded(
     if not style.regions:
         drawing = without_regions(drawing)
     size = {"font.size": style.size, "axes.labelsize": style.size, "legend.fontsize": style.size}
-    size |= {"xtick.labelsize": style.size, "ytick.labelsize": style.size}
+    size |= {"xtick.labelsize": style.size, "ytick.labelsize": style.size, "legend.title_fontsize": style.size}
     family = {"font.family": [style.font, "DejaVu Sans"]} if style.font else {}
     with matplotlib.rc_context(STYLE | size | family), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a letter that no font here has is a box
@@ -71,8 +71,10 @@ def encoded(
                 ncols=max(min(columns, len(texts)), 1),
                 columnspacing=0.8,
                 handletextpad=0.1,
+                title=textwrap.fill(drawing.about_groups, _letters(figure, style.size)),
             )
         _fit_texts(axes, style.size)
+        _add_caveat(drawing, axes, style.size)
         figure.draw_without_rendering()
         figure.set_layout_engine("none")  # what follows stays inside the axes: everything has its place
         draw_names(drawing, axes, style.size, draw_thumbnails(drawing, axes, style.size, pictures), pictures)
@@ -95,7 +97,9 @@ def draw(
     size = float(matplotlib.rcParams["font.size"]) * 0.8
     draw_marks(drawing, axes, size, markers)
     if drawing.groups and markers.c is None:
-        axes.legend(fontsize=size, frameon=False, loc="best")
+        title = textwrap.fill(drawing.about_groups, _letters(axes.figure, size) // 2)
+        axes.legend(fontsize=size, frameon=False, loc="best", title=title, title_fontsize=size)
+    _add_caveat(drawing, axes, size)
     shown = draw_thumbnails(drawing, axes, size, pictures)
     if labels is not False:
         draw_names(drawing, axes, size, shown, pictures, None if labels is True else labels)
@@ -131,7 +135,19 @@ def _inches(drawing: Drawing, style: FigureStyle, pictures: Mapping[str, bytes])
         least = max(0.55, _lowest(drawing, style, pictures))
         ratio = float(np.clip((y1 - y0) / (x1 - x0), least, MAX_MAP_RATIO))
     room = 2.2 * style.size * len(drawing.groups) / 72 / 3  # of the legend
+    room += 2.6 * style.size / 72 * (bool(drawing.about_groups) + bool(drawing.caveat))  # of two lines each
     return width, min(max(width * ratio, 12 * style.size / 72) + room, PAGE_HEIGHT / 72)
+
+
+def _letters(figure: Any, size: float) -> int:
+    """How many letters a line below the axes has."""
+    return max(int((figure.get_figure(root=True).get_figwidth() * 72 - 5 * size) / (0.55 * size)), 12)
+
+
+def _add_caveat(drawing: Drawing, axes: Any, size: float) -> None:
+    """A caveat stays with its figure: below the axes."""
+    if drawing.caveat:
+        axes.set_xlabel(f"{axes.get_xlabel()}\n{textwrap.fill(drawing.caveat, _letters(axes.figure, size))}")
 
 
 def _fit_texts(axes: Any, size: float) -> None:

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit
 from sklearn.metrics import adjusted_rand_score
 
-from stream_engine.clustering import clearness, position_fits
+from stream_engine.clustering import clearness, graded, position_fits
 from stream_engine.clustering import replication as replications
 from stream_engine.clustering.graded import CandidateGroups, ClusterAnswer, Subgroup, grade_clusters
 from stream_engine.clustering.position_errors import design_effect, position_errors
@@ -223,9 +223,28 @@ def test_groups_within_groups():
         assert each.grade in GRADES
 
 
-def test_many_answers_are_graded_on_given_positions(monkeypatch):
-    from stream_engine.clustering import graded
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_a_group_on_a_line_does_not_split_because_fitted_positions_clump(seed):
+    rng = np.random.default_rng(seed)
+    points = np.concatenate([rng.normal(size=(15, 1)), 8 + rng.normal(size=(15, 1))])
+    found = grade_clusters(scenarios.answers_about(rng, points, 1500, "probit", 0.95, 0.0))
+    assert found.k == 2 and len(found.subgroups) == 2
+    assert {subgroup.grade for subgroup in found.subgroups} <= {NOT_SEPARABLE, CANNOT_TELL}
 
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_clear_groups_within_groups_are_separated(d):
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(40, d))
+    points[:, -1] += np.repeat([0, 12, 0, 12], 10)
+    points[20:, 0] += 100
+    fits = position_fits.fits_of_answers(of_answers(scenarios.answers_about(rng, points, 8000, "probit", 0.98, 0.0)))
+    subgroups = graded._subgroups(fits, np.repeat([0, 1], 20).astype(np.int32), np.arange(40), 40)
+    assert [subgroup.k for subgroup in subgroups] == [2, 2]
+    assert {subgroup.grade for subgroup in subgroups} <= {SEPARATED, CLEARLY_SEPARATED}
+
+
+def test_many_answers_are_graded_on_given_positions(monkeypatch):
     monkeypatch.setattr(graded, "MAX_EMBEDDED_QUESTIONS", 100)
     monkeypatch.setattr(position_fits, "fits_of_answers", lambda answers: pytest.fail("fitted anew"))
     rng = np.random.default_rng(0)

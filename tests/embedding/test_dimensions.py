@@ -6,8 +6,8 @@ from scipy import stats
 
 from stream_engine import exports
 from stream_engine.data.answers import Answers
+from stream_engine.embedding import dimensions
 from stream_engine.embedding.dimensions import FOLDS, REST, corrected_test, dimensions_at_least, folds_of
-from stream_engine.evaluation.response_checks import holm
 from stream_engine.exports.object_places import of_supported
 from stream_engine.refits import embedding
 from stream_engine.state.artifact_checks import check_artifact
@@ -50,17 +50,14 @@ def test_the_test_is_that_of_nadeau_and_bengio():
     assert corrected_test(x) > plain
 
 
-def test_holm_rejects_what_the_steps_reject():
-    """Holm (1979): the i-th smallest p is rejected while p_(i) <= level / (m - i + 1)."""
-    rng = np.random.default_rng(1)
-    for _ in range(200):
-        p = (rng.random(6) ** 3).round(3)
-        rejected = np.zeros(6, bool)
-        for rank, at in enumerate(np.argsort(p, kind="stable")):
-            if p[at] > 0.05 / (6 - rank):
-                break
-            rejected[at] = True
-        assert ((holm(p) <= 0.05) == rejected).all()
+@pytest.mark.parametrize("p, at_least", [([0.04, 0.2, 0.001], 2), ([0.06], 1), ([0.04, 0.05, 0.9], 3)])
+def test_each_step_has_the_whole_level_and_the_first_that_is_not_shown_is_the_last(monkeypatch, p, at_least):
+    steps = iter(p)
+    monkeypatch.setattr(dimensions, "_accuracy", lambda *_: 0.5)
+    monkeypatch.setattr(dimensions, "corrected_test", lambda difference: next(steps))
+    answers = planted(0, 2, m=100)
+    made = dimensions_at_least(answers, folds_of(answers.response, FOLDS))
+    assert made.at_least == at_least and made.p_values == p[:at_least]
 
 
 def test_groups_are_not_torn_and_the_rest_is_never_held_out():

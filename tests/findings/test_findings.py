@@ -134,11 +134,19 @@ def test_a_fitted_map_notices_who_the_counts_cannot_tell_from_others():
 
 def test_the_map_is_said_to_have_the_best_number_of_dimensions_only_where_it_has():
     report = {"dimensions_at_least": 1, "dimensions_interval": [1, 4]}
-    (best,), (smaller,) = (list(models._dimensions(report, d, True)) for d in (4, 2))
+    (best,), (smaller,) = (list(models._for_prediction(report, d, True)) for d in (4, 2))
     assert "4 dimensions, the number that predicts held-out comparisons best; 1 to 4" in best.text
     assert (
         "2 dimensions, the smallest number that predicts" in smaller.text and "as the best, 4; 1 to 4" in smaller.text
     )
+
+
+@pytest.mark.parametrize("least, low", [(1, 1), (1, 2), (2, 2), (2, 4)])
+def test_two_criteria_for_dimensions_that_disagree_are_reconciled(least, low):
+    report = {"dimensions_at_least": least, "dimensions_interval": [low, 5]}
+    (found,) = models._for_prediction(report, 5, True)
+    assert ("do not confirm that more than" in found.text) is (low > least)
+    assert "no estimate of how many dimensions" in found.text
 
 
 def test_a_file_with_every_row_twice_is_told():

@@ -283,3 +283,17 @@ def test_axes_of_a_figure_are_those_of_the_drawing():
     assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_aspect()) == ("across", "up", 1.0)
     assert [each.get_text() for each in axes.get_yticklabels()] == ["one"]
     assert axes_of(bars).get_aspect() == "auto"
+
+
+def test_caveats_are_in_the_figure_itself():
+    from matplotlib.figure import Figure
+
+    more = {"caveat": "Not interpretable: chance.", "about_groups": "Parts: they are no groups."}
+    points = every_mark()[1]
+    axes = draw(drawing(marks=(points,), **more), Figure().subplots())
+    assert axes.get_xlabel() == f"x axis\n{more['caveat']}"
+    assert axes.get_legend().get_title().get_text().replace("\n", " ") == more["about_groups"]
+    picture = encoded(drawing(marks=(points,), **more), "svg").decode()  # texts are paths, each beside its comment
+    plain = encoded(drawing(marks=(points,)), "svg").decode()
+    for text in more.values():
+        assert text in picture and text not in plain

@@ -36,6 +36,7 @@ def test_where_all_guess_nothing_else_is_claimed():
     assert not {"nearest three", "axis 1", "axis 2"} & set(made["objects"].tables[0].columns)
     assert "not interpretable" in made["map"].drawings[0].about and "%" not in made["map"].drawings[0].x.label
     assert "occurred" not in made["learning"].says
+    assert made["map"].drawings[0].caveat == found["map_gated"].text, "the figure alone says so, too"
 
 
 def test_sets_that_were_never_compared_have_frames_of_their_own():
@@ -50,6 +51,13 @@ def test_sets_that_were_never_compared_have_frames_of_their_own():
     assert [len(each) for each in names] == [30, 20] and not names[0] & names[1]
     assert {name for name in names[0] if int(name[1:]) >= 30} == set()
     assert len({drawing.name for drawing in made["map"].drawings}) == 2
+    units = [[(axis.low, axis.high) for axis in (drawing.x, drawing.y)] for drawing in made["map"].drawings]
+    widths = np.diff(units, axis=2)
+    assert widths[0] == pytest.approx(widths[1]), "one scale"
+    for drawing in made["map"].drawings:
+        points = drawing.marks[-1]
+        assert (points.x.mean(), points.y.mean()) == pytest.approx((0, 0), abs=1e-5), "without an arbitrary offset"
+        assert drawing.x.low < points.x.min() <= points.x.max() < drawing.x.high
     for drawing, table, others in zip(made["dendrogram"].drawings, made["dendrogram"].tables, names[::-1], strict=True):
         branches = {each.split(" (+")[0] for head in ("branch", "joins") for each in table.columns[head]}
         assert len(table.columns["at"]) == len(names[0] | names[1]) - len(others) - 1 and drawing.name == table.name

@@ -262,10 +262,16 @@ def test_two_checks_that_find_the_same_guessers_name_them_once():
     assert [int(n) for n in re.findall(r"\((\d+)\)", agreement._why(reasons))] == [2, 1]
 
 
+@pytest.mark.parametrize("least", [1, 2, 4])
+def test_the_text_for_a_paper_has_the_supported_dimensions_where_the_map_has_more(least):
+    said = " ".join(methods._embedding({"d": 4, "kernel": "ste", "dimensions_at_least": least}))
+    assert (f"support at least {least};" in said) is (least < 4)
+
+
 @pytest.mark.parametrize("p, at_least", [([0.001, 0.32, 0.71], 2), ([0.002, 0.003, 0.45, 0.83], 3)])
 def test_one_dimension_more_than_the_answers_support_is_the_first_that_adds_nothing(p, at_least):
     report = {"dimensions_at_least": at_least, "dimensions_tested": {"p_values": p}}
-    (found,) = findings_of_models._dimensions(report, at_least, True)
+    (found,) = findings_of_models._supported(report, at_least, True)
     (said,) = re.findall(r"p = (\.\d+)", found.text)
     assert float(said) == next(each for each in p if each > 0.05)
 

@@ -9,6 +9,7 @@ from stream_engine.report.findings.words import count, p_value, percent, some
 from stream_engine.state.artifact import PRELIMINARY, figure
 
 CLOSE_TO_CEILING = 0.015  # to the noise ceiling: as good as it
+NOT_INTERPRETABLE = "The map is not interpretable: no model predicts the answers better than chance."
 NEAR_CHANCE = 0.55  # an interval that ends below it leaves nothing that more answers could make clear
 NAMES = {
     "embedding": "the map",
@@ -103,7 +104,7 @@ def object_map(facts: Facts) -> Iterator[Finding]:
     if d is None:
         return
     if facts.beats_chance is False:
-        text = "The map is not interpretable: no model predicts the answers better than chance."
+        text = NOT_INTERPRETABLE
         yield Finding("map_gated", text, {"dimensions": d})
         return
     kernel = {"ste": "STE", "t-ste": "t-STE"}.get(str(report.get("kernel")), "embedding")
@@ -118,8 +119,8 @@ def object_map(facts: Facts) -> Iterator[Finding]:
     if PRELIMINARY in report:
         text += " Preliminary map, without cross-validation: its dimensions and settings are not selected yet."
     yield Finding("map", text, {"dimensions": d})
-    yield from _dimensions(report, int(d), chosen)
-    yield from _picture(report, int(d))
+    of_answers, of_prediction = _supported(report, int(d), chosen), _for_prediction(report, int(d), chosen)
+    yield from (*of_answers, *_picture(report, int(d)), *of_prediction)
 
 
 def _picture(report: Mapping[str, Any], d: int) -> Iterator[Finding]:
@@ -140,7 +141,8 @@ def _picture(report: Mapping[str, Any], d: int) -> Iterator[Finding]:
     yield Finding("picture", text, {"accuracy": right, "trustworthiness": trust})
 
 
-def _dimensions(report: Mapping[str, Any], d: int, chosen: bool) -> Iterator[Finding]:
+def _supported(report: Mapping[str, Any], d: int, chosen: bool) -> Iterator[Finding]:
+    """How many dimensions the answers support at least."""
     least, tested = figure(report, "dimensions_at_least"), report.get("dimensions_tested")
     if least is None:
         if isinstance(tested, str) and tested.startswith("no: "):
@@ -155,15 +157,25 @@ def _dimensions(report: Mapping[str, Any], d: int, chosen: bool) -> Iterator[Fin
         text += f"; adding one more is not significant (p = {p_value(more)})." if isinstance(more, int | float) else "."
         yield Finding("dimensions", text, figures)
     elif chosen and d > least and p and isinstance(p[0], int | float):
-        text = f"A second dimension does not predict significantly better than one (p = {p_value(p[0])})."
+        text = f"A second dimension does not increase the accuracy significantly (p = {p_value(p[0])})."
         yield Finding("dimensions", text, figures)
-    if d > least and chosen:
-        low, high = report.get("dimensions_interval") or (d, d)
-        text = f"For prediction, the map has {d} dimensions, the "
-        if d < high:
-            text += f"smallest number that predicts held-out comparisons nearly as well as the best, {high}"
-        else:
-            text += "number that predicts held-out comparisons best"
-        text += f"; {low} to {high} predict no worse (95 % interval)." if low < high else "."
-        figures["interval"] = [low, high]
-        yield Finding("dimensions_for_prediction", text, figures)
+
+
+def _for_prediction(report: Mapping[str, Any], d: int, chosen: bool) -> Iterator[Finding]:
+    """Why the map has more dimensions than the answers support."""
+    least = figure(report, "dimensions_at_least")
+    if least is None or d <= least or not chosen:
+        return
+    low, high = report.get("dimensions_interval") or (d, d)
+    text = f"For prediction, the map has {d} dimensions, the "
+    if d < high:
+        text += f"smallest number that predicts held-out comparisons nearly as well as the best, {high}"
+    else:
+        text += "number that predicts held-out comparisons best"
+    text += f"; {low} to {high} have no larger log loss (95 % interval)" if low < high else ""
+    if low > least:
+        text += ". The log loss of fewer is larger, but tests of accuracy do not confirm that more than "
+        text += f"{some(int(least), 'dimension is', 'dimensions are')} needed"
+    text += ". It is no estimate of how many dimensions the objects have."
+    figures = {"at_least": least, "dimensions": d, "interval": [low, high]}
+    yield Finding("dimensions_for_prediction", text, figures)

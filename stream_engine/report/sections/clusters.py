@@ -124,7 +124,9 @@ def _program(program: Artifact, shown: Artifact) -> tuple[str, tuple[Table, ...]
             from stream_engine.clustering.stability import agreement
 
             ari = agreement(one, other)
-            parts.append("" if ari is None else f"adjusted Rand index with the partition above {ari:.2f}")
+            parts.append(
+                "" if ari is None else f"adjusted Rand index {ari:.2f} with the partition that is stated first"
+            )
     criterion = report.get("criterion")
     statement = "; ".join(filter(None, parts)) + ("." if parts else "")
     if not isinstance(criterion, Mapping) or len(criterion) < 2:

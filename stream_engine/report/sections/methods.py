@@ -150,7 +150,7 @@ def _embedding(report: Mapping[str, Any]) -> Iterator[str]:
         "maximum likelihood."
     )
     least = figure(report, "dimensions_at_least")
-    if least is not None and 1 < least < d:
+    if least is not None and least < d:
         yield f"Of these, the answers support at least {int(least)}; the others were kept for prediction."
     if report.get("chosen_by") and report.get("held_out") == "judgements":
         yield (

@@ -7,14 +7,16 @@ import numpy as np
 from stream_engine.clustering.sentence import NOT_SEPARABLE, are_separated
 from stream_engine.exports.object_places import PICTURE, ObjectCoordinates, ellipses_of
 from stream_engine.report import Section
-from stream_engine.report.drawings import Axis, Drawing, Ellipses, Points, Segments
+from stream_engine.report.drawings import Axis, Drawing, Ellipses, Points, Segments, extent
 from stream_engine.report.findings import sentences
+from stream_engine.report.findings.models import NOT_INTERPRETABLE
 from stream_engine.report.findings.words import percent, some
 from stream_engine.report.material import Material
 
 HEIGHT = 440
 TITLE = "Map"
 MAX_ELLIPSES = 400  # objects whose regions can still be distinguished
+ROOM_OF_NAMES = 1.12  # by which axes of several sets are longer than the largest set
 MAX_SCALE_LINES = 200  # objects that a scale in one dimension has lines for
 
 
@@ -45,7 +47,29 @@ def frames(material: Material, places: ObjectCoordinates, ids: np.ndarray) -> It
     """A drawing of each set of objects, since the positions of sets that were never compared mean nothing beside each
     other; the largest set first."""
     draw = scale if places.points.shape[1] == 1 else plane
-    yield from numbered([draw(material, places, mine) for mine in material.sets_of(ids)])
+    sets = material.sets_of(ids)
+    if len(sets) == 1:
+        yield draw(material, places, ids)
+        return
+    centred = [places._replace(points=places.points - places.points[mine].mean(axis=0)) for mine in sets]
+    yield from numbered(same_scale([draw(material, each, mine) for each, mine in zip(centred, sets)]))
+
+
+def same_scale(drawings: list[Drawing]) -> list[Drawing]:
+    """The drawings with axes as long as those of the largest."""
+    extents = np.array([extent(drawing) for drawing in drawings])  # x0, x1, y0, y1
+    room = ROOM_OF_NAMES * np.array([(extents[:, at + 1] - extents[:, at]).max() for at in (0, 2)]) / 2
+    middle = (extents[:, ::2] + extents[:, 1::2]) / 2
+    axes = ("x", "y") if drawings[0].equal else ("x",)
+    return [
+        drawing._replace(
+            **{
+                axis: getattr(drawing, axis)._replace(low=float(low), high=float(high))
+                for axis, low, high in zip(axes, centre - room, centre + room)
+            }
+        )
+        for drawing, centre in zip(drawings, middle)
+    ]
 
 
 def numbered(drawings: list[Drawing]) -> list[Drawing]:
@@ -94,6 +118,8 @@ def plane(material: Material, places: ObjectCoordinates, ids: np.ndarray, first:
         width=800,
         height=HEIGHT,
         groups=legend(material, ids),
+        about_groups=f"Parts: {caveat}." if (caveat := _caveat_of_groups(material)) else "",
+        caveat=NOT_INTERPRETABLE if _uninterpretable(material) else "",
     )
 
 
@@ -128,6 +154,8 @@ def scale(material: Material, places: ObjectCoordinates, ids: np.ndarray) -> Dra
         width=800,
         height=int(np.clip(14 * len(order) + 60, 240, 3000)) if len(order) <= MAX_SCALE_LINES else HEIGHT,
         groups=legend(material, ids),
+        about_groups=f"Parts: {caveat}." if (caveat := _caveat_of_groups(material)) else "",
+        caveat=NOT_INTERPRETABLE if _uninterpretable(material) else "",
     )
 
 
@@ -156,14 +184,17 @@ def part_name(material: Material) -> str:
 
 def _groups(material: Material) -> str:
     """What may be believed of the colours, where that is not what they seem to say."""
+    caveat = _caveat_of_groups(material)
+    return f"Colours and shapes show the parts from the section Clusters; {caveat}." if caveat else ""
+
+
+def _caveat_of_groups(material: Material) -> str:
+    """Why the parts may be no groups; "" where they are, or where there are none."""
     if part_name(material) == "group" or (material.cluster < 0).all():
         return ""
-    caveat = (
-        "they are not separable from parts of a continuum"
-        if material.facts.cluster_answer.get("grade") == NOT_SEPARABLE
-        else "it is not established that they are groups"
-    )
-    return f"Colours and shapes show the parts from the section Clusters; {caveat}."
+    if material.facts.cluster_answer.get("grade") == NOT_SEPARABLE:
+        return "they are not separable from parts of a continuum"
+    return "it is not established that they are groups"
 
 
 def _left_out(material: Material, places: ObjectCoordinates) -> str:
