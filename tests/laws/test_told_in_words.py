@@ -218,7 +218,7 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
     "differences_untested": ({}, lambda w: []),
     "no_differences": (
         {name: differ(name) for name in ("participants", "p_value")} | {"who": lambda w: 0},
-        lambda w: [len(w.people), differ("p_value")(w)],
+        lambda w: [len(w.people), min(differ("p_value")(w), 0.99)],
     ),
     "clusters": (
         {name: report("clusters", name) for name in ("grade", "k", "clearer_than", "detection_limit")}

@@ -6,6 +6,7 @@ the axes of the map count for them, and whether they form groups.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +14,11 @@ from stream_engine.evaluation.participants import ParticipantChecks
 from stream_engine.report.findings import GAP, WARNING, Finding
 from stream_engine.report.findings.data import included_again
 from stream_engine.report.findings.facts import Facts
-from stream_engine.report.findings.words import count, listing, p_value, percent, some
+from stream_engine.report.findings.words import apa_p_value, count, listing, p_value, percent, some
 from stream_engine.state.artifact import figure
 from stream_engine.state.snapshot import triplet_columns
 
+SCORE_LEVEL, WEIGHTS_LEVEL = 0.05, 0.01  # of the tests of individual differences, as in `embedding.differences`
 SMALL_DIFFERENCE = 0.005  # of the accuracy, below which differences between participants are called small
 MIN_CERTAIN_REPEATS = 60  # somebody who repeats 95 % of their answers changes one of so many almost surely
 MIN_PARTICIPANTS = 5  # participants, below which flags are not counted: a count could identify a person
@@ -47,7 +49,7 @@ def participants(facts: Facts) -> Iterator[Finding]:
     if again := _copies(facts):
         text = f"{some(again, 'answer was', 'answers were')} recorded more than once, by the same participant at the "
         yield Finding("duplicates", f"{text}same time.", {"answers": again}, level=WARNING)
-    judged = int(checks.tested.sum())
+    judged, of_own_view = int(checks.tested.sum()), own_view(facts, checks)
     if facts.beats_chance is False and not checks.flagged:
         text = "Individual participants cannot be assessed, because no model predicts the answers better than chance."
         yield Finding("participants_gated", text, {"participants": people})
@@ -57,15 +59,27 @@ def participants(facts: Facts) -> Iterator[Finding]:
         text = f"{count(checks.flagged)} of {some(people, 'participant')} ({share}) {were} flagged: "
         text += f"{_why(checks.reasons)}."
         command = "" if facts.commands.lists_participants else f"{facts.commands.report} --participants"
-        yield Finding("participants_flagged", text + _power(checks), figures, command, WARNING)
+        yield Finding("participants_flagged", text + _power(checks) + of_own_view, figures, command, WARNING)
         yield from _weaker_check(facts)
     else:
         text = (
             f"No participant was flagged as guessing ({count(judged)} of {count(people)} gave enough answers to be "
             "checked)."
         )
-        yield Finding("participants", text + _power(checks), figures | {"checked": judged})
+        yield Finding("participants", text + _power(checks) + of_own_view, figures | {"checked": judged})
         yield from _weaker_check(facts)
+
+
+def own_view(facts: Facts, checks: ParticipantChecks) -> str:
+    """That some answer unlike all others and yet do not guess; their names where participants are listed."""
+    names = [name for name, consistent in zip(checks.names, checks.consistent.tolist()) if consistent]
+    if not names:
+        return ""
+    who = listing(names) if facts.commands.lists else some(len(names), "participant")
+    disagree, they = ("disagrees", "this participant") if len(names) == 1 else ("disagree", "them")
+    differences_report = facts.report("embedding").get("individual_differences") or {}
+    see = "see Who sees it differently; " if differences_report.get("who") else ""
+    return f" {who} {disagree} with the others, but consistently: {see}do not exclude {they} for guessing."
 
 
 def _copies(facts: Facts) -> int:
@@ -184,6 +198,28 @@ def order(facts: Facts) -> Iterator[Finding]:
     yield Finding("partial_order", text, {"kept": size, **guard})
 
 
+def difference_tests(report: Mapping[str, Any]) -> list[str]:
+    """The significant tests of individual differences: of models of single participants, of weights on the axes, and
+    of all participants together. Participants differ if there is one.
+
+    >>> difference_tests({"participants": 15, "p_value": 0.93, "who": [{"p_value": 0.004}]})
+    ["1 participant predicted significantly better by a model of their own, p = .004, Holm's correction"]
+    """
+    tests, rows = [], report.get("who")
+    if isinstance(rows, list) and rows:
+        counted = (figure(report, "participants") or 0) >= MIN_PARTICIPANTS
+        who = some(len(rows), "participant") if counted else "participants"
+        least = [p for row in rows if isinstance(row, Mapping) and (p := figure(row, "p_value")) is not None]
+        p = f", {'smallest ' if len(rows) > 1 else ''}{apa_p_value(min(least))}, Holm's correction" if least else ""
+        tests.append(f"{who} predicted significantly better by a model of their own{p}")
+    of_weights, of_all = figure(report, "p_of_weights"), figure(report, "p_value")
+    if of_weights is not None and of_weights < WEIGHTS_LEVEL:
+        tests.append(f"weights on the axes predict better, {apa_p_value(of_weights)}")
+    if of_all is not None and of_all <= SCORE_LEVEL:
+        tests.append(f"score test, {apa_p_value(of_all)}")
+    return tests
+
+
 def differences(facts: Facts) -> Iterator[Finding]:
     """Whether participants differ from one map, how many do, and groups of participants."""
     report = facts.report("embedding").get("individual_differences")
@@ -198,18 +234,20 @@ def differences(facts: Facts) -> Iterator[Finding]:
     rows = report.get("who")
     who = len(rows) if isinstance(rows, list) else 0
     figures = {"participants": people, "p_value": p, "who": who}
-    test = f"score test p {'< .001' if p < 0.001 else '= ' + p_value(p)}"
+    significant = difference_tests(report)
     if not who and figure(report, "shrinkage") is None:
-        text = (
-            f"No individual differences were found between {some(int(people), 'participant')}: no model of their own "
-        )
-        text += f"predicts a participant's held-out comparisons significantly better than one map ({test})."
+        between = some(int(people), "participant")
+        none = "no model of their own predicts a participant's held-out comparisons significantly better than one map"
+        text = f"No individual differences were found between {between}: {none} (score test, {apa_p_value(p)})."
+        if significant:
+            text = f"Answers of {between} differ more than by chance ({significant[0]}), but {none}."
         yield Finding("no_differences", text, figures)
         return
-    text = f"Participants differ ({test}; {some(int(people), 'participant')})."
-    if people >= MIN_PARTICIPANTS:
-        text += f" {count(who)} of them {'is' if who == 1 else 'are'} predicted significantly better by a model of "
-        text += "their own (5 % level, Holm's correction)."
+    if not significant:
+        text = f"Individual differences between {some(int(people), 'participant')} are not significant (score test, "
+        text += f"{apa_p_value(p)})."
+    else:
+        text = f"Participants differ ({some(int(people), 'participant')}; {'; '.join(significant)})."
     many, one = figure(report, "own", "accuracy"), figure(report, "one_map", "accuracy")
     if many is not None and one is not None:
         text += (

@@ -16,6 +16,7 @@ from stream_engine.evaluation.participants import ParticipantChecks, check_parti
 from stream_engine.exports.clusters import gated
 from stream_engine.exports.models import beats_chance, fits, left_out, reported, table
 from stream_engine.exports.summary import summary_of
+from stream_engine.input.stored_options import as_arguments
 from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
 
@@ -54,12 +55,6 @@ class Commands(NamedTuple):
     @property
     def lists_participants(self) -> bool:
         return self.lists or not {"--participants", "--workers"}.isdisjoint(self.typed.split())
-
-    @property
-    def first(self) -> str:
-        """What to do before a command that needs a state: a report of SOURCE... leaves none behind."""
-        how = "the command of this page with run instead of report, and --state DIR"
-        return f"Keep a state first ({how}). Then: " if self.typed else ""
 
 
 DEFAULT_COMMANDS = Commands()
@@ -105,6 +100,14 @@ class Facts:
     def preview(self) -> str:
         """The command that shows how the files were read."""
         return f"stream-engine preview {self.sources or 'SOURCE'}"
+
+    def on_a_state(self, command: str) -> str:
+        """A command that needs a state, after the one that makes it: a report of SOURCE... leaves none behind."""
+        if not self.commands.typed:
+            return command
+        options = self.published.snapshot.counters.get("input", {}).get("options") or {}
+        how = f" {as_arguments(options)}" if isinstance(options, dict) and options else ""
+        return f"stream-engine run {self.sources or 'SOURCE'} --state {self.commands.state}{how} && {command}"
 
     def report(self, kind: str) -> Mapping[str, Any]:
         """What the refit of that kind reported; empty where there is none."""
