@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from connectors import Position
 from stream_engine import asking
 from stream_engine.asking.knowledge import knowledge_of
 from stream_engine.data.packed_names import pack_names
@@ -23,7 +24,7 @@ from stream_engine.report.findings import models as findings_of_models
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.inline_svg import svg
 from stream_engine.report.material import material
-from stream_engine.report.sections import alignment, dendrogram, learning, methods, next_questions
+from stream_engine.report.sections import alignment, conflicts, dendrogram, learning, methods, next_questions
 from stream_engine.report.sections.object_map import legend
 from stream_engine.report.tiles import tiles
 from stream_engine.state.artifact import Artifact
@@ -62,19 +63,29 @@ def test_commands_that_need_a_state_begin_with_the_one_that_makes_it():
     snapshot = snapshot_of(compared())
     options = {"type": "pick", "columns": {"anchor": "a b"}}
     counters = {**snapshot.counters, "input": {"options": options}}
-    snapshot = snapshot._replace(counters=counters, positions={f"{Path.cwd()}/f.csv": 1})
+    snapshot = snapshot._replace(counters=counters, positions={f"{Path.cwd()}/f.csv": Position(1)})
     facts = Facts(Published(snapshot, {}), Commands("DIR", "stream-engine report f.csv --out r.html"))
     (note,) = next_questions.section(material(facts.published, commands=facts.commands)).notes
-    assert page.note_parts(note)[1] == (
-        "stream-engine run f.csv --state DIR --type pick --columns 'anchor=a b' && stream-engine ask --state DIR --n 100"
-    )
+    run, ask = page.note_parts(note)[1].split(" && ")
+    assert run == "stream-engine run f.csv --state DIR --type pick --columns 'anchor=a b'"
+    assert ask == "stream-engine ask --state DIR --n 100"
 
 
 def test_sets_of_plain_triplets_have_a_command_that_reads_one_of_them():
     snapshot = snapshot_of([*compared(), *({key: f"x{name}" for key, name in each.items()} for each in compared(4))])
-    snapshot = snapshot._replace(positions={f"{Path.cwd()}/f.csv": 1})
+    snapshot = snapshot._replace(positions={f"{Path.cwd()}/f.csv": Position(1)})
     found = next(findings_of_data.connected(Facts(Published(snapshot, {}))))
     assert "--where" in found.command and found.command.count("xo") == 4
+
+
+def test_answers_disagree_with_the_majority_only_where_a_question_has_several():
+    """Three answers to one question, one of them opposite, beside questions with one answer."""
+    one = {"anchor": "p", "near": "q", "far": "r"}
+    facts = Facts(Published(snapshot_of([*compared(60), one, one, {**one, "near": "r", "far": "q"}]), {}))
+    (found,) = [each for each in agreement.agreement(facts) if each.what == "conflicting_answers"]
+    assert found.figures["share"] == pytest.approx(1 / 3) and found.figures["repeated"] == 1
+    about = conflicts.section(material(facts.published)).tables[0].about
+    assert "20" not in about
 
 
 def test_answers_of_those_who_are_excluded_are_not_analyzed():

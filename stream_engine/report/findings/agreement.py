@@ -144,6 +144,8 @@ def agreement(facts: Facts) -> Iterator[Finding]:
     if others is not None:
         text = "Inter-rater agreement: an answer matches the majority of the other answers to the same question in "
         text += f"{percent(others)}" + (f" ({count(answers)} comparisons)." if answers else ".")
+        if facts.beats_chance and facts.best and facts.best["accuracy"] > others:
+            text += " A model can predict more, because it combines the answers to many questions."
         yield Finding("inter_rater_agreement", text, {"share": others, "answers": answers})
     elif facts.published.artifacts and not any("ceiling" in each.report for each in facts.published.artifacts.values()):
         text = f"Inter-rater agreement is computed with the embedding. {facts.commands.awaited}".strip()
@@ -168,12 +170,17 @@ def agreement(facts: Facts) -> Iterator[Finding]:
         return
     columns = triplet_columns(facts.published.snapshot)
     ties = int(np.count_nonzero((columns.n_lo == columns.n_hi) & (columns.n_lo > 0)))
-    pairs, minority = summary["contradicting_pairs"], summary["contradicting_triplets"] / summary["triplets"]
-    figures = {"questions": pairs, "ties": ties, "share": minority}
+    votes = columns.n_lo + columns.n_hi
+    again = votes > 1  # a question with one answer agrees with itself
+    n_repeated, pairs = int(np.count_nonzero(again)), summary["contradicting_pairs"]
+    minority = summary["contradicting_triplets"] / max(float(votes[again].sum()), 1.0)
+    figures = {"questions": pairs, "repeated": n_repeated, "ties": ties, "share": minority}
     if pairs:
-        text = f"{some(pairs, 'question has', 'questions have')} conflicting answers ({count(ties)} of them tied); "
-        text += f"{percent(minority)} of answers disagree with the majority for their question (ties count half; an "
-        text += "answer to a question that was asked once agrees)."
+        text = (
+            f"{count(pairs)} of {some(n_repeated, 'question')} with several answers {'has' if pairs == 1 else 'have'} "
+        )
+        text += f"conflicting answers ({count(ties)} of them tied); {percent(minority)} of the answers to questions "
+        text += "with several answers disagree with the majority for their question (ties count half)."
     else:
         text = "No answer conflicts with another."
     if summary["quadruplets"]:
