@@ -252,3 +252,13 @@ def test_answers_that_were_not_shown_are_named_with_a_command(tmp_path):
     said = one_line(engine("preview", tmp_path / "g.csv", status=2).stderr)
     assert "--delimiter :" in said and "--skip-rows" not in said
     assert json.loads(engine("preview", tmp_path / "g.csv", "--delimiter", ":", "--json").stdout)["events"] == 4
+
+
+def test_evidence_of_the_first_rows_says_so_where_some_cannot_be_parsed(tmp_path):
+    rows = [dict(zip(("who", "anchor", "left", "right"), ("p", *each))) for each in permutations("abcdef", 3)] * 18
+    lines = table([{**row, "choice": row["left"]} for row in rows]).splitlines()
+    lines[30] = "p,a"
+    (tmp_path / "f.csv").write_text("\n".join(lines) + "\n")
+    found = json.loads(engine("preview", tmp_path / "f.csv", "--json").stdout)
+    assert found["events"] == len(rows) - 1 and found["examined"] == 1999
+    assert "first 1,999 rows" in engine("preview", tmp_path / "f.csv").stdout
