@@ -72,17 +72,19 @@ def _not_shown(records: Records) -> str:
     >>> from stream_engine.formats.record_columns import records_of
     >>> rows = {"anchor": ["a"] * 4, "left": ["b"] * 4, "right": list("cdef"), "choice": list("bbfc")}
     >>> _not_shown(records_of(rows)).partition(":")[0]
-    '2 of 4 answers in choice are none of the objects shown (left, right), such as f beside b and e'
+    '2 of 4 answers in choice are none of the objects shown (left, right), such as c beside b and f'
     """
     columns = [column for column in records.columns.values() if column.distinct]
     anchor = next((column for column in columns if ANCHOR & set(column.words)), None)
     answered = next((column for column in columns if is_answer(column) and column is not anchor), None)
-    for group in shown_in(columns) if anchor and answered else ():
+    if anchor is None or answered is None:
+        return ""
+    for group in shown_in(columns):
         objects = {text for column in (anchor, *group) for text in column.distinct}
         if answered in group or anchor in group or not answered.distinct <= objects:
             continue
-        given = [row for row, value in enumerate(answered.values) if value]
-        wrong = [row for row in given if not {*answered.values[row]} <= {*offered(group, row)}]
+        given = {row: value for row, value in enumerate(answered.values) if value}
+        wrong = [row for row, value in given.items() if not set(value) <= set(offered(group, row))]
         if len(wrong) > (1 - MIN_FIT) * len(given):
             names, options = [column.name for column in group], " and ".join(offered(group, wrong[-1]))
             fields = f"anchor={anchor.name},shown={'|'.join(names)},chosen={answered.name}"

@@ -217,8 +217,8 @@ def difference_tests(report: Mapping[str, Any]) -> list[str]:
         counted = (figure(report, "participants") or 0) >= MIN_PARTICIPANTS
         who = some(len(rows), "participant") if counted else "participants"
         least = [p for row in rows if isinstance(row, Mapping) and (p := figure(row, "p_value")) is not None]
-        p = f", {'smallest ' if len(rows) > 1 else ''}{apa_p_value(min(least))}, Holm's correction" if least else ""
-        tests.append(f"{who} predicted significantly better by a model of their own{p}")
+        test = f", {'smallest ' if len(rows) > 1 else ''}{apa_p_value(min(least))}, Holm's correction" if least else ""
+        tests.append(f"{who} predicted significantly better by a model of their own{test}")
     of_weights, of_all = figure(report, "p_of_weights"), figure(report, "p_value")
     if of_weights is not None and of_weights < WEIGHTS_LEVEL:
         tests.append(f"weights on the axes predict better, {apa_p_value(of_weights)}")

@@ -174,8 +174,10 @@ def _only_unanswered(facts: Facts) -> str:
     """The column of answers, where rows in which it is empty are all that filters exclude; "" otherwise."""
     options = facts.published.snapshot.counters.get("input", {}).get("options") or {}
     where, columns = (options.get(key) if isinstance(options, dict) else None for key in ("where", "columns"))
-    chosen = str(columns.get("chosen", "chosen")) if isinstance(columns, dict) else ""
-    return chosen if chosen and "catch" not in columns and where in ({f"{chosen}!": ""}, {f"{chosen}!=": ""}) else ""
+    if not isinstance(columns, dict) or "catch" in columns:
+        return ""
+    chosen = str(columns.get("chosen", "chosen"))
+    return chosen if where in ({f"{chosen}!": ""}, {f"{chosen}!=": ""}) else ""
 
 
 def excluded(facts: Facts) -> Iterator[Finding]:

@@ -179,8 +179,7 @@ def _accuracy(facts: Facts, report: Mapping[str, Any]) -> Iterator[str]:
 
 def _differences(report: Mapping[str, Any]) -> Iterator[str]:
     differences = report.get("individual_differences")
-    p = figure(differences, "p_value") if isinstance(differences, Mapping) else None
-    if p is not None:
+    if isinstance(differences, Mapping) and (p := figure(differences, "p_value")) is not None:
         tests = difference_tests(differences)
         were = "were" if tests else "were not"
         yield f"Individual differences {were} significant ({'; '.join(tests) or f'score test, {apa_p_value(p)}'})."
