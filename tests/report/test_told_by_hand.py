@@ -61,13 +61,14 @@ def test_many_rows_without_an_answer_are_a_problem(n, level):
 def test_commands_that_need_a_state_begin_with_the_one_that_makes_it():
     """With the options that read the files, and without those of a report, such as --out."""
     snapshot = snapshot_of(compared())
-    options = {"type": "pick", "columns": {"anchor": "a b"}}
-    counters = {**snapshot.counters, "input": {"options": options}}
-    snapshot = snapshot._replace(counters=counters, positions={f"{Path.cwd()}/f.csv": Position(1)})
-    facts = Facts(Published(snapshot, {}), Commands("DIR", "stream-engine report f.csv --out r.html"))
+    snapshot = snapshot._replace(positions={f"{Path.cwd()}/f.csv": Position(1)})
+    facts = Facts(
+        Published(snapshot, {}),
+        Commands("DIR", "stream-engine report f.csv --out r.html", read_by="--columns 'anchor=a b'"),
+    )
     (note,) = next_questions.section(material(facts.published, commands=facts.commands)).notes
     run, ask = page.note_parts(note)[1].split(" && ")
-    assert run == "stream-engine run f.csv --state DIR --type pick --columns 'anchor=a b'"
+    assert run == "stream-engine run f.csv --state DIR --columns 'anchor=a b'"
     assert ask == "stream-engine ask --state DIR --n 100"
 
 

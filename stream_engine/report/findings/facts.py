@@ -16,19 +16,20 @@ from stream_engine.evaluation.participants import ParticipantChecks, check_parti
 from stream_engine.exports.clusters import gated
 from stream_engine.exports.models import beats_chance, fits, left_out, reported, table
 from stream_engine.exports.summary import summary_of
-from stream_engine.input.stored_options import as_arguments
 from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
 
 
 class Commands(NamedTuple):
     """How a person asks further: the state, and the report command that was typed where it read SOURCE... itself.
-    `in_use`: a run is at work on the state, and fits what is missing; `lists`: what is written lists participants."""
+    `read_by`: the input options of SOURCE..., as they are typed; `in_use`: a run is at work on the state, and fits what
+    is missing; `lists`: what is written lists participants."""
 
     state: str = "DIR"
     typed: str = ""
     in_use: bool = False
     lists: bool = False
+    read_by: str = ""
 
     def refit(self, kind: str) -> str:
         """The command that fits a model; "" while a run does."""
@@ -105,8 +106,7 @@ class Facts:
         """A command that needs a state, after the one that makes it: a report of SOURCE... leaves none behind."""
         if not self.commands.typed:
             return command
-        options = self.published.snapshot.counters.get("input", {}).get("options") or {}
-        how = f" {as_arguments(options)}" if isinstance(options, dict) and options else ""
+        how = f" {self.commands.read_by}" if self.commands.read_by else ""
         return f"stream-engine run {self.sources or 'SOURCE'} --state {self.commands.state}{how} && {command}"
 
     def report(self, kind: str) -> Mapping[str, Any]:
