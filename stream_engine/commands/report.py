@@ -27,6 +27,7 @@ from stream_engine.commands.input_options import (
 from stream_engine.commands.refit import fit_again, note_counts
 from stream_engine.data import logs, progress_bars
 from stream_engine.input.settings import SigningSettings
+from stream_engine.input.stored_options import as_arguments
 from stream_engine.report.figure_style import ONE_COLUMN, BadStyle, FigureStyle, style_of
 from stream_engine.report.findings.facts import Commands
 from stream_engine.report.object_files import BadObjects
@@ -132,7 +133,9 @@ def report(
 
     store = Store(state)
     published = store.published(snapshot)
-    commands = commands._replace(in_use=bool(running) or store.in_use, lists=workers)
+    options = published.snapshot.counters.get("input", {}).get("options")
+    read_by = as_arguments(options) if isinstance(options, dict) and options else ""
+    commands = commands._replace(in_use=bool(running) or store.in_use, lists=workers, read_by=read_by)
     written = writing.write(
         with_quick_map(published) if running else published,
         Path(out),

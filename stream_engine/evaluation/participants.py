@@ -37,6 +37,7 @@ class ParticipantChecks(NamedTuple):
     responding: ResponseChecks  # positions, straight lines and pace
     power: float | None  # share of participants who only guess that the accuracy would reveal; None: none is checked
     tested: np.ndarray  # (p,) bool: whether enough of their answers were compared with others' predictions
+    consistent: np.ndarray  # (p,) bool: their answers look random to others, but follow a view of their own
     reasons: tuple[str, ...]  # why a participant is flagged, "" if they are not
 
     @property
@@ -75,7 +76,8 @@ def check_participants(published: Published, model_beats_chance: bool) -> Partic
 
     A participant is flagged if others do not predict their answers (`_check_accuracy`), if they failed catch trials
     (`_failed_catch_trials`), if their lapse rate in the embedding is above one half (unless their accuracy is
-    compatible with that of all others), or by the way in which they answer (`response_checks`).
+    compatible with that of all others), or by the way in which they answer (`response_checks`). Nobody guesses whose
+    answers follow a view of their own (`_follow_own_view`).
     """
     votes = published.snapshot.section("worker_votes")
     if not votes:
@@ -89,15 +91,18 @@ def check_participants(published: Published, model_beats_chance: bool) -> Partic
     lapse = _lapse(published, names) if model_beats_chance else np.full(len(names), np.nan)
     # above one half, answers are random more often than not
     guesses = (lapse > 0.5) & ~(checks.high >= checks.of_others)
+    consistent = (checks.random & ~checks.opposite) | guesses
+    if consistent.any():
+        consistent &= _follow_own_view(published, votes, names, responses)
     failed_catch = _failed_catch_trials(passed, failed)
     reasons: list[list[str]] = [[] for _ in names]
     for i in range(len(names)):
-        if checks.random[i]:
+        if checks.random[i] and not consistent[i]:
             level = "the opposite of what others answer" if checks.opposite[i] else "at chance level"
             reasons[i].append(f"answers {level} (others predict {checks.accuracy[i]:.0%})")
         if failed_catch[i]:
             reasons[i].append(f"failed {failed[i]} of {passed[i] + failed[i]} catch trials")
-        if guesses[i]:
+        if guesses[i] and not consistent[i]:
             reasons[i].append(f"lapse rate {lapse[i]:.2f}")
     rows = np.flatnonzero(named)
     responding = response_checks(published.snapshot, [names[i] for i in rows.tolist()])
@@ -113,6 +118,7 @@ def check_participants(published: Published, model_beats_chance: bool) -> Partic
         responding,
         checks.power,
         checks.tested[rows],
+        consistent[rows],
         tuple("; ".join(reasons[i] + responding.reasons(row)) for row, i in enumerate(rows.tolist())),
     )
 
@@ -121,12 +127,12 @@ def _check_accuracy(
     published: Published, votes: dict[str, np.ndarray], names: list[str] | tuple[str, ...], responses: np.ndarray
 ) -> _Accuracy:
     """Compare each participant's answers with the predictions of all others: by a map of their answers, where the
-    embedding was cross-fitted by participant (`_against_map`), else by AddS-3 similarities (`_predicted_by_others`),
+    embedding was cross-fitted by participant (`_against_map`), else by AddS-3 similarities (`_predicted`),
     with Wilson's interval and exact binomial tests. P-values are corrected over participants by `holm`."""
     named = np.array([bool(name) for name in names], bool)
     by_map = _by_map(published, names)
     if by_map is None:
-        right, total = _predicted_by_others(published, votes, len(names))
+        right, total = _predicted(published, votes, len(names))
     else:
         right, total = by_map[:, 1], by_map[:, 0]
     n = np.minimum(total, responses)
@@ -145,6 +151,31 @@ def _check_accuracy(
         below, opposite = (holm(np.where(tested, p, np.nan)) <= LEVEL for p in (p_below, p_opposite))
         random = at_chance & below & (of_others - 1.96 * np.sqrt(0.25 / total[named].sum()) > 0.5)
     return _Accuracy(accuracy, low, high, of_others, random, opposite, tested, power)
+
+
+OWN_MODEL_LEVEL = 0.05  # of the p-values of `worker_gain`, as in `embedding.differences`
+OWN_ANSWERS_Z = 2.33  # one-sided 1 % level
+
+
+def _follow_own_view(
+    published: Published, votes: dict[str, np.ndarray], names: tuple[str, ...] | list[str], responses: np.ndarray
+) -> np.ndarray:
+    """(p,) bool: whether a model of their own predicts a participant significantly better than the map of all, or the
+    AddS-3 similarities of their own other answers predict each of their answers better than chance."""
+    right, total = _predicted(published, votes, len(names), by_own=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # two answers that agree predict each other: the variance is at most twice that of independent answers
+        z = (right / total - 0.5) / np.sqrt(2 * 0.25 / total)
+    # comparisons of one response predict each other, whatever was answered
+    follow = (np.nan_to_num(z) >= OWN_ANSWERS_Z) & (total <= responses)
+    artifact = published.artifacts.get("embedding")
+    if artifact is not None and "worker_gain" in artifact.arrays and artifact.snapshot == published.snapshot.digest:
+        p_values = np.asarray(artifact.arrays["worker_gain"], float)[:, 2]
+        differs = dict(
+            zip(unpack_names(artifact.arrays["utf8"], artifact.arrays["offsets"]), p_values < OWN_MODEL_LEVEL)
+        )
+        follow |= np.array([differs.get(name, False) for name in names], bool)
+    return follow
 
 
 SLIP_RATE, SLIP_LEVEL = 0.1, 0.05  # catch trials that attentive participants fail; level of the test for more than that
@@ -228,12 +259,13 @@ def _up_to(n: int, share: float) -> np.ndarray:
 MAX_VOTE_ROWS = 4_000_000  # rows of votes above which answers are not predicted by AddS-3
 
 
-def _predicted_by_others(
-    published: Published, votes: dict[str, np.ndarray], n_participants: int
+def _predicted(
+    published: Published, votes: dict[str, np.ndarray], n_participants: int, by_own: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`(p,)` numbers of answers that are predicted by the similarities of all other participants, and of all answers;
-    zeros if there are too many votes, or triplets are not counted. The similarities are AddS-3 of the others' answers,
-    W - W_p (Perrot et al. 2020, sec. 4): W is linear in the answers, so a participant is left out by a subtraction."""
+    """`(p,)` numbers of answers that are predicted by the similarities of all other participants, or `by_own` other
+    answers (to other questions), and of all answers; zeros if there are too many votes, or triplets are not counted.
+    The similarities are AddS-3 of the others' answers, W - W_p (Perrot et al. 2020, sec. 4): W is linear in the
+    answers, so a participant, or a question, is left out by a subtraction."""
     n, rows = len(published.snapshot.objects), len(votes["anchor"])
     if not rows or rows > MAX_VOTE_ROWS or not published.snapshot.section("triplet_counts"):
         return np.zeros(n_participants), np.zeros(n_participants, np.int64)
@@ -252,7 +284,8 @@ def _predicted_by_others(
         index = np.minimum(np.searchsorted(all_sums.pair, code), len(all_sums.pair) - 1)
         return np.where(all_sums.pair[index] == code, all_sums.w[index], 0)
 
-    margin = total(lo) - total(hi) - (own_sums.w[own_sums.near] - own_sums.w[own_sums.far])
+    own_margin = own_sums.w[own_sums.near] - own_sums.w[own_sums.far]
+    margin = own_margin - 2 * (n_lo - n_hi) if by_own else total(lo) - total(hi) - own_margin
     right = np.where(margin > 0, n_lo, np.where(margin < 0, n_hi, 0.5 * (n_lo + n_hi)))
     answers = np.bincount(participant, n_lo + n_hi, n_participants).astype(np.int64)
     return np.bincount(participant, right, n_participants), answers

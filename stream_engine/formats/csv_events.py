@@ -7,6 +7,7 @@ integer again. Lists are separated by `|`, and an empty cell is an absent value.
 from codecs import BOM_UTF8
 from collections.abc import Sequence
 from difflib import get_close_matches
+from shlex import quote
 from typing import NamedTuple
 
 import numpy as np
@@ -109,6 +110,11 @@ def _lacking(header: bytes, names: list[str], lacking: list[str], options: Event
             f"with the delimiter {delimiter!r}, the header is a single column: {_shortened(names)}; "
             f"omit --delimiter, or use --delimiter {chr(likely)!r} ({_columns_are(lacking)} missing)"
         )
+    if len(names) == 1 and (sign := _other_delimiter(line)):
+        return (
+            f"the header is a single column: {_shortened(names)}; its cells are perhaps separated by {sign!r}: use "
+            f"--delimiter {quote(sign)} ({_columns_are(lacking)} missing)"
+        )
     first = ", or skip lines before the header with --skip-rows" if len(names) == 1 else ""
     first += (
         ", or say --no-header if this line is a row"
@@ -123,6 +129,17 @@ def _lacking(header: bytes, names: list[str], lacking: list[str], options: Event
     meant = _shortened([near for name in lacking if (near := nearest_name(name, names))])
     asked = f" (did you mean {meant}?)" if meant else ""
     return f"{_columns_are(lacking)} missing; the header has {_shortened(names)}; map them with --columns{asked}{first}"
+
+
+def _other_delimiter(line: bytes) -> str:
+    """The only character that is no part of a word and occurs more than once in a header; "" if there is none.
+
+    >>> _other_delimiter(b"anchor:left:right:choice"), _other_delimiter(b"when was it?"), _other_delimiter(b"a:b/c:d/e")
+    (':', '', '')
+    """
+    text = line.split(b"\n")[0].decode("utf-8", "replace").strip()
+    signs = {c for c in text if c.isascii() and not c.isalnum() and c not in " _-." and text.count(c) > 1}
+    return signs.pop() if len(signs) == 1 else ""
 
 
 def nearest_name(name: str, names: list[str]) -> str | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations, islice
+from shlex import quote
 
 from stream_engine.formats.answers import (
     MIN_FIT,
@@ -10,8 +11,10 @@ from stream_engine.formats.answers import (
     is_rating,
     is_textual,
     named_share,
+    offered,
     shown_in,
 )
+from stream_engine.formats.completion import participant
 from stream_engine.formats.event_fields import filter_of
 from stream_engine.formats.explanation import is_constant
 from stream_engine.formats.field_values import number_of
@@ -53,12 +56,47 @@ def fact_of(records: Records, where: Mapping[str, str], n_kept: int, readable: b
             f"none of the first {records.size:,} rows has {filters}; next: --where with a value that the column has: "
             f"{', '.join(some)}"
         )
+    if not {"near", "far"} & set(columns) and (fact := _not_shown(records)):
+        return fact
     if {"anchor", "near", "far"} & set(columns) or len(columns) < 2:
         return ""
     for table in melted(records):
         if sum("{n}" in name for name in table.columns) >= MIN_NUMBERED:
             records = table
     return _of_kind(records) if records.size > 1 else ""
+
+
+def _not_shown(records: Records) -> str:
+    """That many answers name objects, but none of those that were shown, where there is an anchor; "" otherwise.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> rows = {"anchor": ["a"] * 4, "left": ["b"] * 4, "right": list("cdef"), "choice": list("bbfc")}
+    >>> _not_shown(records_of(rows)).partition(":")[0]
+    '2 of 4 answers in choice are none of the objects shown (left, right), such as c beside b and f'
+    """
+    columns = [column for column in records.columns.values() if column.distinct]
+    anchor = next((column for column in columns if ANCHOR & set(column.words)), None)
+    answered = next((column for column in columns if is_answer(column) and column is not anchor), None)
+    if anchor is None or answered is None:
+        return ""
+    for group in shown_in(columns):
+        objects = {text for column in (anchor, *group) for text in column.distinct}
+        if answered in group or anchor in group or not answered.distinct <= objects:
+            continue
+        given = {row: value for row, value in enumerate(answered.values) if value}
+        wrong = [row for row, value in given.items() if not set(value) <= set(offered(group, row))]
+        if len(wrong) > (1 - MIN_FIT) * len(given):
+            names, options = [column.name for column in group], " and ".join(offered(group, wrong[-1]))
+            fields = f"anchor={anchor.name},shown={'|'.join(names)},chosen={answered.name}"
+            who = participant(records, False)
+            fields += f",participant={who.name}" if who is not None else ""
+            return (
+                f"{len(wrong):,} of {len(given):,} answers in {answered.name} are none of the objects shown "
+                f"({', '.join(names)}), such as {answered.texts[wrong[-1]]} beside {options}: perhaps they "
+                f"belong to other rows; next: {COMMAND} --type pick --columns {quote(fields)} reads the other "
+                "answers"
+            )
+    return ""
 
 
 def header_again(records: Records) -> list[int]:

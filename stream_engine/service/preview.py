@@ -99,7 +99,6 @@ def preview(settings: Settings, max_events: int) -> Preview:
     result.evidence = [list(decision) for decision in prepared.evidence if decision.topic != IN_DOUBT]
     result.command = command_of(settings)
     result.notices += in_doubt(prepared.evidence)
-    result.examined = MAX_ROWS if result.evidence and first_records(settings).size >= MAX_ROWS else 0
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
     names: dict[str, None] = {}
     workers: Counter[str] = Counter()
@@ -142,6 +141,9 @@ def preview(settings: Settings, max_events: int) -> Preview:
                 result.repeated_alike += last_answer.get(question) == sides
                 last_answer[question] = sides
     lines.close()
+    n_read = first_records(settings).size  # of the first rows, those that cannot be parsed are not among them
+    if result.evidence and n_read + sum(result.refused.values()) >= MAX_ROWS:
+        result.examined = n_read
     commonest = [message for message, _ in messages.most_common(N_FIRST)]
     result.first_refused = [first_places[message] for message in commonest if message in first_places]
     result.no_answers = _no_answers(settings) if result.refused else ""

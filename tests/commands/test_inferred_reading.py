@@ -238,3 +238,27 @@ def test_a_preview_says_that_objects_fall_into_sets(tmp_path):
         json.loads(engine("preview", file, "--json").stdout)["sets"] == [10]
         and " sets" not in engine("preview", file).stdout
     )
+
+
+def test_answers_that_were_not_shown_are_named_with_a_command(tmp_path):
+    rng, rows = np.random.default_rng(0), []
+    for number in range(60):
+        a, b, c, other = (f"o{i}" for i in rng.choice(9, 4, replace=False))
+        rows.append({"who": "p", "anchor": a, "left": b, "right": c, "choice": other if number % 3 == 0 else b})
+    (tmp_path / "f.csv").write_text(table(rows))
+    said = one_line(engine("preview", tmp_path / "f.csv", status=2).stderr)
+    assert states(said, "20 of 60 answers in choice … left, right … anchor=anchor,shown=left|right,chosen=choice")
+    (tmp_path / "g.csv").write_text(table(rows[1:3] + rows[4:6]).replace(",", ":"))
+    said = one_line(engine("preview", tmp_path / "g.csv", status=2).stderr)
+    assert "--delimiter :" in said and "--skip-rows" not in said
+    assert json.loads(engine("preview", tmp_path / "g.csv", "--delimiter", ":", "--json").stdout)["events"] == 4
+
+
+def test_evidence_of_the_first_rows_says_so_where_some_cannot_be_parsed(tmp_path):
+    rows = [dict(zip(("who", "anchor", "left", "right"), ("p", *each))) for each in permutations("abcdef", 3)] * 18
+    lines = table([{**row, "choice": row["left"]} for row in rows]).splitlines()
+    lines[30] = "p,a"
+    (tmp_path / "f.csv").write_text("\n".join(lines) + "\n")
+    found = json.loads(engine("preview", tmp_path / "f.csv", "--json").stdout)
+    assert found["events"] == len(rows) - 1 and found["examined"] == 1999
+    assert "first 1,999 rows" in engine("preview", tmp_path / "f.csv").stdout

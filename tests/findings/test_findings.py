@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import binom
 
 import stream_engine
+from stream_engine.data.packed_names import pack_names
 from stream_engine.evaluation import participants, response_checks
 from stream_engine.evaluation.connection import components
 from stream_engine.evaluation.participants import _against_map, check_participants, wilson
@@ -130,6 +131,30 @@ def test_a_fitted_map_notices_who_the_counts_cannot_tell_from_others():
         check_participants(fitted.published._replace(snapshot=later.snapshot), False).power
         == check_participants(later, False).power
     )
+
+
+def test_who_answers_consistently_by_another_view_is_not_flagged_as_guessing():
+    """By counts of their own answers, or by the gain of their own model; a coin among them is found."""
+    rng, people = np.random.default_rng(2), {f"p{i}": 150 for i in range(12)}
+    events = responses(rng, people, lambda name: name != "p3", n=8)
+    other, points = [], np.random.default_rng(70).normal(size=(8, 2))
+    for _ in range(120):
+        a, b, c = rng.choice(8, 3, replace=False)
+        near, far = (b, c) if np.hypot(*(points[a] - points[b])) < np.hypot(*(points[a] - points[c])) else (c, b)
+        other.append({"anchor": f"o{a}", "near": f"o{near}", "far": f"o{far}", "worker": "q"})
+    made = study([*events, *other])
+    found = check_participants(made.published, True)
+    flagged = {name for name, reason in zip(found.names, found.reasons) if reason}
+    assert flagged == {"p3"} and [n for n, own in zip(found.names, found.consistent) if own] == ["q"]
+    assert "consistently" in sentences(known(made), "participants")
+    guessing = study([*events, *responses(rng, {"q": 120}, lambda name: False, n=8)])
+    for p_value, flags in ((0.5, {"p3", "q"}), (0.001, {"p3"})):  # of the gain by a model of their own
+        names = [f"p{i}" for i in range(12)] + ["q"]
+        gain = np.array([[0.0, 1.0, 1.0]] * 12 + [[0.1, 0.01, p_value]])
+        arrays = {"worker_gain": gain, "worker_lapse": np.array([0.0] * 12 + [0.9]), **pack_names(names)}
+        fit = Artifact("embedding", guessing.snapshot.digest, 1, {}, 0, arrays, {})
+        found = check_participants(Published(guessing.snapshot, {"embedding": fit}), True)
+        assert {name for name, reason in zip(found.names, found.reasons) if reason} == flags
 
 
 def test_the_map_is_said_to_have_the_best_number_of_dimensions_only_where_it_has():

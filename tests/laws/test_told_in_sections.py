@@ -110,11 +110,12 @@ def clusters(w: World) -> list[float]:
 def paper(w: World) -> list[float]:
     """The text for a paper, as far as the versions of what was used."""
     fit, told, groups = report(w, "embedding"), report(w, "alignment", "ceiling"), report(w, "clusters")
-    answers = sum(event.get("type") != "label" for event in w.events)
+    answers, differ = sum(event.get("type") != "label" for event in w.events), fit["individual_differences"]
     return [
         *(answers, len(w.said), len(w.people), len(w.names), 1, 2012, fit["d"]),
         *(100 * fit["accuracy"], fit["held_out_comparisons"], 95, *interval(fit["accuracy"], fit["standard_error"])),
-        *(50, *percents(told["at_most"], told["others"]), fit["individual_differences"]["p_value"], 1963),
+        *(50, *percents(told["at_most"], told["others"])),
+        *(len(differ["who"]), min(each["p_value"] for each in differ["who"]), differ["p_value"], 1963),
         *(groups["k"], 1 - groups["clearer_than"], 1985, groups["replication"]["ari"], 95),
         *(groups["replication"]["low"], groups["replication"]["high"]),
     ]

@@ -169,7 +169,11 @@ def differ(name: str):
 
 
 def contradicted(w: World) -> float:
-    return sum(min(votes) for votes in both(w)) / len(w.triplets)
+    return sum(min(votes) for votes in both(w)) / sum(sum(votes) for votes in repeated(w))
+
+
+def repeated(w: World) -> list[tuple[float, float]]:
+    return [votes for votes in w.questions().values() if sum(votes) > 1]
 
 
 VERDICTS = ("duplicate", "contradiction", "cycle")
@@ -199,8 +203,9 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
     ),
     "test_retest_agreement": ({"share": lambda w: agreeing(w, True)[0]}, lambda w: [100 * agreeing(w, True)[0]]),
     "conflicting_answers": (
-        {"questions": lambda w: len(both(w)), "ties": lambda w: sum(a == b for a, b in both(w)), "share": contradicted},
-        lambda w: [len(both(w)), sum(a == b for a, b in both(w)), 100 * contradicted(w)],
+        {"questions": lambda w: len(both(w)), "repeated": lambda w: len(repeated(w)), "share": contradicted}
+        | {"ties": lambda w: sum(a == b for a, b in both(w))},
+        lambda w: [len(both(w)), len(repeated(w)), sum(a == b for a, b in both(w)), 100 * contradicted(w)],
     ),
     "participants": (
         {"participants": lambda w: len(w.people), "flagged": lambda w: len(flagged(w)) if len(w.people) >= 5 else None},
@@ -218,7 +223,7 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
     "differences_untested": ({}, lambda w: []),
     "no_differences": (
         {name: differ(name) for name in ("participants", "p_value")} | {"who": lambda w: 0},
-        lambda w: [len(w.people), differ("p_value")(w)],
+        lambda w: [len(w.people), min(differ("p_value")(w), 0.99)],
     ),
     "clusters": (
         {name: report("clusters", name) for name in ("grade", "k", "clearer_than", "detection_limit")}

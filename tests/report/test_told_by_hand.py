@@ -1,12 +1,14 @@
 """Figures and names in sections of the report, of states that are made by hand so that a mistake shows."""
 
 import re
+from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
+from connectors import Position
 from stream_engine import asking
 from stream_engine.asking.knowledge import knowledge_of
 from stream_engine.data.packed_names import pack_names
@@ -22,7 +24,7 @@ from stream_engine.report.findings import models as findings_of_models
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.inline_svg import svg
 from stream_engine.report.material import material
-from stream_engine.report.sections import alignment, dendrogram, learning, methods, next_questions
+from stream_engine.report.sections import alignment, conflicts, dendrogram, learning, methods, next_questions
 from stream_engine.report.sections.object_map import legend
 from stream_engine.report.tiles import tiles
 from stream_engine.state.artifact import Artifact
@@ -43,6 +45,48 @@ def test_empty_messages_are_no_answers_and_take_none_away():
     snapshot = snapshot_of(compared())
     snapshot = snapshot._replace(counters={**snapshot.counters, "empty": 2})  # as of a Kafka topic with tombstones
     assert Facts(Published(snapshot, {})).answers == 6
+
+
+@pytest.mark.parametrize("n, level", [(6, "warning"), (0.2, "result")])
+def test_many_rows_without_an_answer_are_a_problem(n, level):
+    snapshot = snapshot_of(compared() * 10)
+    filtered = int(10 * n)
+    options = {"columns": {"chosen": "choice"}, "where": {"choice!=": ""}}
+    counters = {**snapshot.counters, "filtered": filtered, "input": {"options": options}}
+    facts = Facts(Published(snapshot._replace(counters=counters), {}))
+    (found,) = [each for each in findings_of_data.read(facts) if each.what == "filtered"]
+    assert found.level == level and states(found.text, f"{filtered} of {60 + filtered} rows … choice is empty")
+
+
+def test_commands_that_need_a_state_begin_with_the_one_that_makes_it():
+    """With the options that read the files, and without those of a report, such as --out."""
+    snapshot = snapshot_of(compared())
+    snapshot = snapshot._replace(positions={f"{Path.cwd()}/f.csv": Position(1)})
+    facts = Facts(
+        Published(snapshot, {}),
+        Commands("DIR", "stream-engine report f.csv --out r.html", read_by="--columns 'anchor=a b'"),
+    )
+    (note,) = next_questions.section(material(facts.published, commands=facts.commands)).notes
+    run, ask = page.note_parts(note)[1].split(" && ")
+    assert run == "stream-engine run f.csv --state DIR --columns 'anchor=a b'"
+    assert ask == "stream-engine ask --state DIR --n 100"
+
+
+def test_sets_of_plain_triplets_have_a_command_that_reads_one_of_them():
+    snapshot = snapshot_of([*compared(), *({key: f"x{name}" for key, name in each.items()} for each in compared(4))])
+    snapshot = snapshot._replace(positions={f"{Path.cwd()}/f.csv": Position(1)})
+    found = next(findings_of_data.connected(Facts(Published(snapshot, {}))))
+    assert "--where" in found.command and found.command.count("xo") == 4
+
+
+def test_answers_disagree_with_the_majority_only_where_a_question_has_several():
+    """Three answers to one question, one of them opposite, beside questions with one answer."""
+    one = {"anchor": "p", "near": "q", "far": "r"}
+    facts = Facts(Published(snapshot_of([*compared(60), one, one, {**one, "near": "r", "far": "q"}]), {}))
+    (found,) = [each for each in agreement.agreement(facts) if each.what == "conflicting_answers"]
+    assert found.figures["share"] == pytest.approx(1 / 3) and found.figures["repeated"] == 1
+    about = conflicts.section(material(facts.published)).tables[0].about
+    assert "20" not in about
 
 
 def test_answers_of_those_who_are_excluded_are_not_analyzed():
@@ -96,6 +140,21 @@ def test_individual_differences_have_both_accuracies_by_their_names():
 @pytest.mark.parametrize("own, small", [(0.75, False), (0.701, True), (0.6, True)])
 def test_a_difference_is_small_where_own_models_hardly_predict_better(own, small):
     assert ("small" in differing(own, 0.7)[0].text) == small
+
+
+def test_the_page_and_the_text_for_a_paper_name_the_test_that_shows_a_difference():
+    """One of fifteen judges by other dimensions: the score test of all together does not show it."""
+    row = {"participant": "p09", "p_value": 0.0004}
+    report = {"participants": 15, "p_value": 0.93, "p_of_weights": None, "shrinkage": None, "who": [row]}
+    facts = SimpleNamespace(
+        report=lambda kind: {"individual_differences": report}, beats_chance=True, commands=Commands("DIR")
+    )
+    (found,), (text,) = agreement.differences(facts), methods._differences({"individual_differences": report})
+    for told in (found.text, text):
+        assert "p < .001" in told and ".93" not in told and "not significant" not in told
+    report["who"] = []
+    (found,), (text,) = agreement.differences(facts), methods._differences({"individual_differences": report})
+    assert ".93" in found.text and found.what == "no_differences" and states(text, "not significant … .93")
 
 
 @pytest.mark.parametrize("groups, named", [(1, []), (2, ["2"]), (3, ["3"])])

@@ -6,6 +6,7 @@ the axes of the map count for them, and whether they form groups.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +14,11 @@ from stream_engine.evaluation.participants import ParticipantChecks
 from stream_engine.report.findings import GAP, WARNING, Finding
 from stream_engine.report.findings.data import included_again
 from stream_engine.report.findings.facts import Facts
-from stream_engine.report.findings.words import count, listing, p_value, percent, some
+from stream_engine.report.findings.words import apa_p_value, count, listing, p_value, percent, some
 from stream_engine.state.artifact import figure
 from stream_engine.state.snapshot import triplet_columns
 
+SCORE_LEVEL, WEIGHTS_LEVEL = 0.05, 0.01  # of the tests of individual differences, as in `embedding.differences`
 SMALL_DIFFERENCE = 0.005  # of the accuracy, below which differences between participants are called small
 MIN_CERTAIN_REPEATS = 60  # somebody who repeats 95 % of their answers changes one of so many almost surely
 MIN_PARTICIPANTS = 5  # participants, below which flags are not counted: a count could identify a person
@@ -47,7 +49,7 @@ def participants(facts: Facts) -> Iterator[Finding]:
     if again := _copies(facts):
         text = f"{some(again, 'answer was', 'answers were')} recorded more than once, by the same participant at the "
         yield Finding("duplicates", f"{text}same time.", {"answers": again}, level=WARNING)
-    judged = int(checks.tested.sum())
+    judged, of_own_view = int(checks.tested.sum()), own_view(facts, checks)
     if facts.beats_chance is False and not checks.flagged:
         text = "Individual participants cannot be assessed, because no model predicts the answers better than chance."
         yield Finding("participants_gated", text, {"participants": people})
@@ -57,15 +59,27 @@ def participants(facts: Facts) -> Iterator[Finding]:
         text = f"{count(checks.flagged)} of {some(people, 'participant')} ({share}) {were} flagged: "
         text += f"{_why(checks.reasons)}."
         command = "" if facts.commands.lists_participants else f"{facts.commands.report} --participants"
-        yield Finding("participants_flagged", text + _power(checks), figures, command, WARNING)
+        yield Finding("participants_flagged", text + _power(checks) + of_own_view, figures, command, WARNING)
         yield from _weaker_check(facts)
     else:
         text = (
             f"No participant was flagged as guessing ({count(judged)} of {count(people)} gave enough answers to be "
             "checked)."
         )
-        yield Finding("participants", text + _power(checks), figures | {"checked": judged})
+        yield Finding("participants", text + _power(checks) + of_own_view, figures | {"checked": judged})
         yield from _weaker_check(facts)
+
+
+def own_view(facts: Facts, checks: ParticipantChecks) -> str:
+    """That some answer unlike all others and yet do not guess; their names where participants are listed."""
+    names = [name for name, consistent in zip(checks.names, checks.consistent.tolist()) if consistent]
+    if not names:
+        return ""
+    who = listing(names) if facts.commands.lists else some(len(names), "participant")
+    disagree, they = ("disagrees", "this participant") if len(names) == 1 else ("disagree", "them")
+    differences_report = facts.report("embedding").get("individual_differences") or {}
+    see = "see Who sees it differently; " if differences_report.get("who") else ""
+    return f" {who} {disagree} with the others, but consistently: {see}do not exclude {they} for guessing."
 
 
 def _copies(facts: Facts) -> int:
@@ -130,6 +144,8 @@ def agreement(facts: Facts) -> Iterator[Finding]:
     if others is not None:
         text = "Inter-rater agreement: an answer matches the majority of the other answers to the same question in "
         text += f"{percent(others)}" + (f" ({count(answers)} comparisons)." if answers else ".")
+        if facts.beats_chance and facts.best and facts.best["accuracy"] > others:
+            text += " A model can predict more, because it combines the answers to many questions."
         yield Finding("inter_rater_agreement", text, {"share": others, "answers": answers})
     elif facts.published.artifacts and not any("ceiling" in each.report for each in facts.published.artifacts.values()):
         text = f"Inter-rater agreement is computed with the embedding. {facts.commands.awaited}".strip()
@@ -154,12 +170,17 @@ def agreement(facts: Facts) -> Iterator[Finding]:
         return
     columns = triplet_columns(facts.published.snapshot)
     ties = int(np.count_nonzero((columns.n_lo == columns.n_hi) & (columns.n_lo > 0)))
-    pairs, minority = summary["contradicting_pairs"], summary["contradicting_triplets"] / summary["triplets"]
-    figures = {"questions": pairs, "ties": ties, "share": minority}
+    votes = columns.n_lo + columns.n_hi
+    again = votes > 1  # a question with one answer agrees with itself
+    n_repeated, pairs = int(np.count_nonzero(again)), summary["contradicting_pairs"]
+    minority = summary["contradicting_triplets"] / max(float(votes[again].sum()), 1.0)
+    figures = {"questions": pairs, "repeated": n_repeated, "ties": ties, "share": minority}
     if pairs:
-        text = f"{some(pairs, 'question has', 'questions have')} conflicting answers ({count(ties)} of them tied); "
-        text += f"{percent(minority)} of answers disagree with the majority for their question (ties count half; an "
-        text += "answer to a question that was asked once agrees)."
+        text = (
+            f"{count(pairs)} of {some(n_repeated, 'question')} with several answers {'has' if pairs == 1 else 'have'} "
+        )
+        text += f"conflicting answers ({count(ties)} of them tied); {percent(minority)} of the answers to questions "
+        text += "with several answers disagree with the majority for their question (ties count half)."
     else:
         text = "No answer conflicts with another."
     if summary["quadruplets"]:
@@ -184,6 +205,28 @@ def order(facts: Facts) -> Iterator[Finding]:
     yield Finding("partial_order", text, {"kept": size, **guard})
 
 
+def difference_tests(report: Mapping[str, Any]) -> list[str]:
+    """The significant tests of individual differences: of models of single participants, of weights on the axes, and
+    of all participants together. Participants differ if there is one.
+
+    >>> difference_tests({"participants": 15, "p_value": 0.93, "who": [{"p_value": 0.004}]})
+    ["1 participant predicted significantly better by a model of their own, p = .004, Holm's correction"]
+    """
+    tests, rows = [], report.get("who")
+    if isinstance(rows, list) and rows:
+        counted = (figure(report, "participants") or 0) >= MIN_PARTICIPANTS
+        who = some(len(rows), "participant") if counted else "participants"
+        least = [p for row in rows if isinstance(row, Mapping) and (p := figure(row, "p_value")) is not None]
+        test = f", {'smallest ' if len(rows) > 1 else ''}{apa_p_value(min(least))}, Holm's correction" if least else ""
+        tests.append(f"{who} predicted significantly better by a model of their own{test}")
+    of_weights, of_all = figure(report, "p_of_weights"), figure(report, "p_value")
+    if of_weights is not None and of_weights < WEIGHTS_LEVEL:
+        tests.append(f"weights on the axes predict better, {apa_p_value(of_weights)}")
+    if of_all is not None and of_all <= SCORE_LEVEL:
+        tests.append(f"score test, {apa_p_value(of_all)}")
+    return tests
+
+
 def differences(facts: Facts) -> Iterator[Finding]:
     """Whether participants differ from one map, how many do, and groups of participants."""
     report = facts.report("embedding").get("individual_differences")
@@ -198,18 +241,20 @@ def differences(facts: Facts) -> Iterator[Finding]:
     rows = report.get("who")
     who = len(rows) if isinstance(rows, list) else 0
     figures = {"participants": people, "p_value": p, "who": who}
-    test = f"score test p {'< .001' if p < 0.001 else '= ' + p_value(p)}"
+    significant = difference_tests(report)
     if not who and figure(report, "shrinkage") is None:
-        text = (
-            f"No individual differences were found between {some(int(people), 'participant')}: no model of their own "
-        )
-        text += f"predicts a participant's held-out comparisons significantly better than one map ({test})."
+        between = some(int(people), "participant")
+        none = "no model of their own predicts a participant's held-out comparisons significantly better than one map"
+        text = f"No individual differences were found between {between}: {none} (score test, {apa_p_value(p)})."
+        if significant:
+            text = f"Answers of {between} differ more than by chance ({significant[0]}), but {none}."
         yield Finding("no_differences", text, figures)
         return
-    text = f"Participants differ ({test}; {some(int(people), 'participant')})."
-    if people >= MIN_PARTICIPANTS:
-        text += f" {count(who)} of them {'is' if who == 1 else 'are'} predicted significantly better by a model of "
-        text += "their own (5 % level, Holm's correction)."
+    if not significant:
+        text = f"Individual differences between {some(int(people), 'participant')} are not significant (score test, "
+        text += f"{apa_p_value(p)})."
+    else:
+        text = f"Participants differ ({some(int(people), 'participant')}; {'; '.join(significant)})."
     many, one = figure(report, "own", "accuracy"), figure(report, "one_map", "accuracy")
     if many is not None and one is not None:
         text += (

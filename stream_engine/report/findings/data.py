@@ -21,6 +21,7 @@ from stream_engine.state.artifact import figure
 from stream_engine.state.exclusion import FIELD, excluded_of
 
 MAX_FILTERED = 60  # objects that a filter names one by one
+MANY_UNANSWERED = 0.1  # share of rows without an answer, from which it is a problem
 MAX_NAMED = 20  # participants that a command names one by one
 
 
@@ -88,7 +89,8 @@ def _object_column(facts: Facts) -> str:
     options = facts.published.snapshot.counters.get("input", {}).get("options") or {}
     columns, kind = (options.get(key) if isinstance(options, dict) else None for key in ("columns", "type"))
     columns = columns if isinstance(columns, dict) else {}
-    if "anchor" in columns or kind in ANCHORED:
+    kinds = {kind} if kind else set(facts.summary["kinds"])  # without a type: those of the events themselves
+    if "anchor" in columns or (kinds and kinds <= set(ANCHORED)):
         anchor = str(columns.get("anchor", "anchor"))
         return "" if "|" in anchor else anchor  # of several questions in a row
     first, *others = str(columns.get("objects", "")).split("|")
@@ -123,7 +125,7 @@ def read(facts: Facts) -> Iterator[Finding]:
     figures = {name: summary[name] for name in ("events", "objects", "comparisons")}
     yield Finding("read", f"{text}.", figures)
     if rejected:
-        reasons = [f"{count(n)} {reason.replace('_', ' ')}" for reason, n in summary["rejected"].items()]
+        reasons = [f"{count(n)} {_reason(reason)}" for reason, n in summary["rejected"].items()]
         share = percent(rejected / (events + rejected))
         text = f"{some(rejected, 'event was', 'events were')} rejected ({share}): {listing(reasons)}."
         command = "" if facts.commands.typed else f"stream-engine dead-letters show --state {facts.commands.state}"
@@ -139,8 +141,15 @@ def read(facts: Facts) -> Iterator[Finding]:
         text += "; the copies were dropped." if dropped else f". {again} counts each once."
         yield Finding("sent_twice", text, {"responses": repeated}, typed, RESULT if dropped else WARNING)
     if summary["filtered"]:
+        n_rows = summary["filtered"] + events + rejected
+        share, unanswered = summary["filtered"] / n_rows, _only_unanswered(facts)
         text = f"{some(summary['filtered'], 'row was', 'rows were')} excluded{_why_filtered(facts)}."
-        yield Finding("filtered", text, {"rows": summary["filtered"]})
+        if unanswered:
+            text = f"{count(summary['filtered'])} of {some(n_rows, 'row')} ({percent(share)}) have no answer "
+            text += f"({unanswered} is empty) and were excluded."
+        many = unanswered and share >= MANY_UNANSWERED
+        text += " Check that the file holds all answers." if many else ""
+        yield Finding("filtered", text, {"rows": summary["filtered"]}, level=WARNING if many else RESULT)
     if summary["unknown_fields"]:
         text = f"Unused columns: {listing(sorted(summary['unknown_fields']))}."
         yield Finding("unused_columns", text, {"columns": len(summary["unknown_fields"])})
@@ -154,6 +163,22 @@ def _why_filtered(facts: Facts) -> str:
     reasons = [filters_as_text(where)] if isinstance(where, dict) and where else []
     reasons += ["catch trials"] if isinstance(columns, dict) and "catch" in columns else []
     return f" ({' or '.join(reasons)})" if reasons else ""
+
+
+def _reason(code: str) -> str:
+    """Why events were rejected, and what that means where the code alone does not say it."""
+    meaning = {"not_shown": " (the answer is none of the objects shown)"}
+    return f"{code.replace('_', ' ')}{meaning.get(code, '')}"
+
+
+def _only_unanswered(facts: Facts) -> str:
+    """The column of answers, where rows in which it is empty are all that filters exclude; "" otherwise."""
+    options = facts.published.snapshot.counters.get("input", {}).get("options") or {}
+    where, columns = (options.get(key) if isinstance(options, dict) else None for key in ("where", "columns"))
+    if not isinstance(columns, dict) or "catch" in columns:
+        return ""
+    chosen = str(columns.get("chosen", "chosen"))
+    return chosen if where in ({f"{chosen}!": ""}, {f"{chosen}!=": ""}) else ""
 
 
 def excluded(facts: Facts) -> Iterator[Finding]:

@@ -23,12 +23,14 @@ from stream_engine.state.published import Published
 
 class Commands(NamedTuple):
     """How a person asks further: the state, and the report command that was typed where it read SOURCE... itself.
-    `in_use`: a run is at work on the state, and fits what is missing; `lists`: what is written lists participants."""
+    `read_by`: the input options of SOURCE..., as they are typed; `in_use`: a run is at work on the state, and fits what
+    is missing; `lists`: what is written lists participants."""
 
     state: str = "DIR"
     typed: str = ""
     in_use: bool = False
     lists: bool = False
+    read_by: str = ""
 
     def refit(self, kind: str) -> str:
         """The command that fits a model; "" while a run does."""
@@ -55,12 +57,6 @@ class Commands(NamedTuple):
     @property
     def lists_participants(self) -> bool:
         return self.lists or not {"--participants", "--workers"}.isdisjoint(self.typed.split())
-
-    @property
-    def first(self) -> str:
-        """What to do before a command that needs a state: a report of SOURCE... leaves none behind."""
-        how = "the command of this page with run instead of report, and --state DIR"
-        return f"Keep a state first ({how}). Then: " if self.typed else ""
 
 
 DEFAULT_COMMANDS = Commands()
@@ -106,6 +102,13 @@ class Facts:
     def preview(self) -> str:
         """The command that shows how the files were read."""
         return f"stream-engine preview {self.sources or 'SOURCE'}"
+
+    def on_a_state(self, command: str) -> str:
+        """A command that needs a state, after the one that makes it: a report of SOURCE... leaves none behind."""
+        if not self.commands.typed:
+            return command
+        how = f" {self.commands.read_by}" if self.commands.read_by else ""
+        return f"stream-engine run {self.sources or 'SOURCE'} --state {self.commands.state}{how} && {command}"
 
     def report(self, kind: str) -> Mapping[str, Any]:
         """What the refit of that kind reported; empty where there is none."""

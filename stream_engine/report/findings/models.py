@@ -8,6 +8,7 @@ from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.words import count, p_value, percent, some
 from stream_engine.state.artifact import PRELIMINARY, figure
 
+COMPARE = "compare the first answers, which preview shows in words, with what participants chose"
 CLOSE_TO_CEILING = 0.015  # to the noise ceiling: as good as it
 NOT_INTERPRETABLE = "The map is not interpretable: no model predicts the answers better than chance."
 NEAR_CHANCE = 0.55  # an interval that ends below it leaves nothing that more answers could make clear
@@ -78,11 +79,10 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         )
         promising = share - 1.96 * (error or 0.0) > 0.5
         if share + 1.96 * (error or 0.0) < NEAR_CHANCE:
-            text += "More answers of this kind would hardly help: check that the columns state which object was "
-            text += "chosen, and whether participants answered at random."
+            text += f"More answers of this kind would hardly help: {COMPARE}. If they are the same, participants "
+            text += "probably answered at random."
         else:
-            text += "Collect more answers"
-            text += "." if promising else ", or check that the columns state which object was chosen."
+            text += "Collect more answers" + ("." if promising else f", or {COMPARE}.")
         yield Finding("chance_level", text, figures, "" if promising else facts.preview, WARNING)
     if (most := best["ceiling_at_most"]) is not None and facts.beats_chance:
         gap = most - share

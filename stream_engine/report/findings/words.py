@@ -32,6 +32,15 @@ def p_value(p: float) -> str:
     return f"{p:.2g}".removeprefix("0")
 
 
+def apa_p_value(p: float) -> str:
+    """A p-value with its sign, and a bound where it is near 0 or 1.
+
+    >>> apa_p_value(0.0004), apa_p_value(0.03), apa_p_value(0.999)
+    ('p < .001', 'p = .03', 'p > .99')
+    """
+    return "p < .001" if p < 0.001 else "p > .99" if p > 0.99 else f"p = {p_value(p)}"
+
+
 def some(n: int, what: str, many: str = "") -> str:
     """A number with its noun.
 

@@ -1,5 +1,7 @@
 """Agreement of participants with others and with themselves."""
 
+from typing import Any
+
 from stream_engine.report import Section, Table
 from stream_engine.report.findings import GAP, RESULT
 from stream_engine.report.material import Material
@@ -22,12 +24,13 @@ def section(material: Material) -> Section:
     tables: tuple[Table, ...] = ()
     shares = [figure(ceiling, name) for name in ("others", "themselves", "at_most")]
     if any(share is not None for share in shares):
-        rows = {
+        rows: dict[str, list[Any]] = {
             "with": ["other participants", "themselves", "noise ceiling, at most"],
             "share": shares,
             "comparisons": [_whole(figure(ceiling, name)) for name in ("answers", "own_answers")] + [None],
         }
-        tables = (Table("agreement", rows),)
+        known = [place for place, share in enumerate(shares) if share is not None]
+        tables = (Table("agreement", {head: [column[place] for place in known] for head, column in rows.items()}),)
     unknown = "Agreement is unknown." if material.summary["comparisons"] else "No data yet."
     return Section("Agreement", says or unknown, (), tables, gaps + (() if material.workers else notes))
 

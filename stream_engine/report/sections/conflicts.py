@@ -37,6 +37,11 @@ def _both_ways(material: Material) -> Table:
     smaller = np.minimum(columns.n_lo, columns.n_hi)
     most = np.argsort(-smaller, kind="stable")[:MAX_LISTED]
     most = most[smaller[most] > 0]
+    n_conflicts = int(np.count_nonzero(smaller))
+    listed = f"The {MAX_LISTED} questions with the most conflicting answers, of {n_conflicts:,}"
+    listed = (
+        listed if n_conflicts > MAX_LISTED else "All questions with conflicting answers, the most conflicting first"
+    )
     pair = pair_of_entry(columns)[most]
     swap = columns.n_lo[most] < columns.n_hi[most]
     near = np.where(swap, columns.hi[pair], columns.lo[pair])
@@ -50,5 +55,5 @@ def _both_ways(material: Material) -> Table:
             "answers": np.maximum(columns.n_lo, columns.n_hi)[most].tolist(),
             "opposite answers": smaller[most].tolist(),
         },
-        about=f"The {MAX_LISTED} questions with the most conflicting answers. In a tie there is no majority.",
+        about=f"{listed}. In a tie there is no majority.",
     )

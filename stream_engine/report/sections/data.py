@@ -29,9 +29,8 @@ def section(material: Material) -> Section:
     if rejected:
         reasons = summary["rejected"]
         tables.append(Table("rejected", {"reason": list(reasons), "events": list(reasons.values())}))
-    first = material.facts.commands.first
     notes = tuple(
-        f"To see the rejected events: {first}{finding.command}"
+        f"To see the rejected events: {finding.command}"
         for finding in material.findings["data"]
         if finding.what == "rejected" and finding.command
     )

@@ -33,6 +33,7 @@ def section(material: Material) -> Section | None:
     if not findings:
         return None
     notes = tuple(finding.text for finding in findings if finding.level == GAP)
+    notes += tuple(f"To list them: {finding.command}" for finding in findings if finding.command)
     artifact, tables = material.artifact("embedding"), []
     if artifact is not None and "worker_weights" in artifact.arrays:
         weights, group = (np.asarray(artifact.arrays[f"worker_{name}"]) for name in ("weights", "group"))

@@ -9,10 +9,11 @@ from typing import Any
 from stream_engine.clustering.sentence import CANNOT_TELL, NOT_SEPARABLE
 from stream_engine.data import installed_version
 from stream_engine.report import Section, Table
+from stream_engine.report.findings.agreement import difference_tests
 from stream_engine.report.findings.data import KINDS
 from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.models import bounds
-from stream_engine.report.findings.words import count, listing, p_value, some
+from stream_engine.report.findings.words import apa_p_value, count, listing, p_value, some
 from stream_engine.report.material import Material
 from stream_engine.report.sections.dendrogram import ADDS
 from stream_engine.state.artifact import Artifact, figure
@@ -178,11 +179,10 @@ def _accuracy(facts: Facts, report: Mapping[str, Any]) -> Iterator[str]:
 
 def _differences(report: Mapping[str, Any]) -> Iterator[str]:
     differences = report.get("individual_differences")
-    p = figure(differences, "p_value") if isinstance(differences, Mapping) else None
-    if p is not None:
-        were = "were" if p <= 0.05 else "were not"
-        p_text = "< .001" if p < 0.001 else "> .99" if p > 0.99 else f"= {p_value(p)}"
-        yield f"Individual differences {were} significant (score test, p {p_text})."
+    if isinstance(differences, Mapping) and (p := figure(differences, "p_value")) is not None:
+        tests = difference_tests(differences)
+        were = "were" if tests else "were not"
+        yield f"Individual differences {were} significant ({'; '.join(tests) or f'score test, {apa_p_value(p)}'})."
 
 
 def _groups(answer: Mapping[str, Any]) -> Iterator[str]:

@@ -18,7 +18,8 @@ def section(material: Material) -> Section:
     if len(answers) < 3:
         return Section(TITLE, "Questions need at least three objects.")
     commands = material.facts.commands
-    says, note = _advice(material), f"{commands.first}stream-engine ask --state {commands.state} --n 100"
+    ask = material.facts.on_a_state(f"stream-engine ask --state {commands.state} --n 100")
+    says, note = _advice(material), f"For more questions: {ask}"
     if len(answers) > MAX_OBJECTS:
         return Section(TITLE, says, notes=(note,))
     try:

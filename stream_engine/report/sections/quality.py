@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from stream_engine.evaluation.weak_joins import MAX_OBJECTS
 from stream_engine.report import Section
-from stream_engine.report.findings import GAP, warnings
+from stream_engine.report.findings import GAP, Finding, warnings
 from stream_engine.report.findings.agreement import MIN_PARTICIPANTS
 from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.words import listing, some
@@ -17,15 +17,17 @@ def section(material: Material) -> Section:
         return Section("Data quality", "There is nothing to check yet.")
     problems, passed = warnings(material.findings), list(_passed(material.facts))
     says = f"{some(len(problems), 'problem')} found." if problems else "No problem was found."
-    notes = [f"{finding.text} {finding.command}".strip() for finding in problems]
-    notes += [
-        f"{finding.text} {finding.command}".strip() for finding in material.findings["excluded"] if finding.level != GAP
-    ]
+    notes = [_with_command(finding) for finding in problems]
+    notes += [_with_command(finding) for finding in material.findings["excluded"] if finding.level != GAP]
     if passed:
         notes.append(f"Passed: {listing(passed)}.")
     missing = [finding for topic in material.findings.values() for finding in topic if finding.level == GAP]
-    notes += [f"{finding.text} {finding.command}".strip() for finding in missing]
+    notes += [_with_command(finding) for finding in missing]
     return Section("Data quality", says, notes=tuple(notes))
+
+
+def _with_command(finding: Finding) -> str:
+    return f"{finding.text} Next: {finding.command}" if finding.command else finding.text
 
 
 def _passed(facts: Facts) -> Iterator[str]:

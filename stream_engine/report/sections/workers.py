@@ -8,6 +8,7 @@ from stream_engine.exports import NothingToExport
 from stream_engine.exports.workers import workers
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Bars, Drawing
+from stream_engine.report.findings.agreement import own_view
 from stream_engine.report.findings.words import listing, some
 from stream_engine.report.material import Material
 
@@ -63,6 +64,7 @@ def section(material: Material) -> Section | None:
     flags = f"{some(len(flagged), 'is', 'are')} flagged: {listing(flagged)}."
     unknown = "No model predicts the answers better than chance, so that guessing cannot be assessed."
     says += flags if flagged else unknown if material.facts.beats_chance is False else "No participant is flagged."
+    says += own_view(material.facts, checks)
     lapse_rates = np.sort(checks.lapse[np.isfinite(checks.lapse)])[::-1]
     drawings = (_lapses(lapse_rates),) if len(lapse_rates) > 1 else ()
     notes = (f"To exclude participants (reversible): {_command(material, flagged)}",) if flagged else ()
