@@ -4,7 +4,6 @@ Each kept edge u -> v stands once in u's successors, once in v's predecessors an
 v in the sequence. A kernel never grows an array: it stops before the comparison that might not fit.
 """
 
-import math
 from contextlib import suppress
 from mmap import MADV_DONTNEED, MADV_HUGEPAGE, MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import NamedTuple
@@ -169,17 +168,28 @@ class Graph(NamedTuple):
         return int(self.book[N_NODES])
 
 
-def _pages(shape: tuple[int, ...], dtype: type) -> np.ndarray:
-    """Zeros that start on a cache line, so that meeting a node costs one miss; `_moved` gives them back in pieces."""
-    memory = mmap(-1, math.prod(shape) * np.dtype(dtype).itemsize, MAP_PRIVATE | MAP_ANONYMOUS)
-    with suppress(OSError):  # a kernel without large pages
-        memory.madvise(MADV_HUGEPAGE)
+def _zeros(shape: int | tuple[int, ...], dtype: type, large_pages: bool = True) -> np.ndarray:
+    """Zeros in pages of their own, which all go back to the system with the array, or in pieces by `_moved`; so an
+    array that was outgrown leaves no hole in the heap, and a node, which begins on a cache line, costs one miss."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    try:
+        memory = mmap(-1, size, MAP_PRIVATE | MAP_ANONYMOUS)
+    except OSError as error:
+        raise MemoryError(f"no memory for {size:,} bytes of the guard") from error
+    if large_pages:
+        with suppress(OSError):  # a kernel without them
+            memory.madvise(MADV_HUGEPAGE)
     return np.ndarray(shape, dtype, memory)
+
+
+def _work(nodes: int) -> np.ndarray:
+    """Room for the searches; the four rows are hardly used beyond their beginning, of which large pages take 8 MB."""
+    return _zeros((4, nodes), np.int32, large_pages=False)
 
 
 def _moved(array: np.ndarray, size: int) -> np.ndarray:
     """The rows with more room. What was copied is given back at once: there is never twice as much."""
-    out, old = _pages((size, *array.shape[1:]), array.dtype.type), array.base
+    out, old = _zeros((size, *array.shape[1:]), array.dtype.type), array.base
     for begin in range(0, len(array), COPIED_ROWS):
         piece = array[begin : begin + COPIED_ROWS]
         out[begin : begin + len(piece)] = piece
@@ -193,20 +203,20 @@ def new_graph(nodes: int = 64, edges: int = 64) -> Graph:
     book = np.zeros(BOOK, np.int64)
     book[FREE:SUPPORT] = -1
     return Graph(
-        _pages((nodes + 1, 8), np.int64),
-        _pages((nodes + 1, 2), np.int32),
-        _pages((4 * edges,), np.int32),
+        _zeros((nodes + 1, 8), np.int64),
+        _zeros((nodes + 1, 2), np.int32),
+        _zeros(4 * edges, np.int32),
         book,
-        np.zeros((4, nodes + 1), np.int32),
-        np.zeros(nodes + 1, np.int64),
-        np.zeros(table_size(nodes), np.int32),
-        np.zeros(table_size(edges), np.int64),
+        _work(nodes + 1),
+        _zeros(nodes + 1, np.int64),
+        _zeros(table_size(nodes), np.int32),
+        _zeros(table_size(edges), np.int64),
         np.zeros(REFUSED, np.int64),
     )
 
 
 def _longer(array: np.ndarray, size: int) -> np.ndarray:
-    out = np.zeros(size, array.dtype)  # not `_moved`: a capture may look at the old ones
+    out = _zeros(size, array.dtype.type)  # not `_moved`: a capture may look at the old ones
     out[: len(array)] = array
     return out
 
@@ -220,10 +230,10 @@ def grown(g: Graph) -> Graph:
             node=_moved(g.node, size),
             link=_moved(g.link, size),
             key=_longer(g.key, size),
-            work=np.zeros((4, size), np.int32),
+            work=_work(size),
         )
     if not fits(n + 2, g.pair_table):
-        table = np.zeros(2 * len(g.pair_table), np.int32)
+        table = _zeros(2 * len(g.pair_table), np.int32)
         rehash_pairs(table, g.key, n)
         g = g._replace(pair_table=table)
     needed = int(g.book[POOL_USED]) + _most_of_pool(g)
@@ -234,7 +244,7 @@ def grown(g: Graph) -> Graph:
     if needed > len(g.pool):
         g = g._replace(pool=_moved(g.pool, max(2 * len(g.pool), needed)))
     if not fits(g.book[N_EDGES] + 1, g.edge_table):
-        table = np.zeros(2 * len(g.edge_table), np.int64)
+        table = _zeros(2 * len(g.edge_table), np.int64)
         rehash_edges(table, g.edge_table)
         g = g._replace(edge_table=table)
     return g
