@@ -40,7 +40,7 @@ MAX_POOL, MAX_NEIGHBOURS = 1 << 32, 1 << 26
 N_NODES, N_EDGES, POOL_USED, STAMP, WALKED, WIDEST = range(6)  # WALKED: see `judging.keep`; WIDEST: largest exponent
 FREE, SUPPORT, BOOK = 8, 40, 168
 REFUSED = 1 << 16  # refusals remembered, half a megabyte; a later one takes the place of an earlier one
-COPIED_NODES = 1 << 18  # nodes, 16 MB: what is copied at once where they move
+COPIED_ROWS = 1 << 18  # 16 MB of nodes: what is copied at once where they move
 PREFETCH_DISTANCE = 8  # comparisons: how long before an entry of a table is needed it is asked for
 
 
@@ -168,23 +168,33 @@ class Graph(NamedTuple):
         return int(self.book[N_NODES])
 
 
-def _nodes(rows: int) -> np.ndarray:
-    """(rows, 8) int64 zeros that start on a cache line, so that meeting a node costs one miss; `_moved` gives them back
-    in pieces."""
-    memory = mmap(-1, 64 * rows, MAP_PRIVATE | MAP_ANONYMOUS)
-    with suppress(OSError):  # a kernel without large pages
-        memory.madvise(MADV_HUGEPAGE)
-    return np.ndarray((rows, 8), np.int64, memory)
+def _zeros(shape: int | tuple[int, ...], dtype: type, large_pages: bool = True) -> np.ndarray:
+    """Zeros in pages of their own, which all go back to the system with the array, or in pieces by `_moved`; so an
+    array that was outgrown leaves no hole in the heap, and a node, which begins on a cache line, costs one miss."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    try:
+        memory = mmap(-1, size, MAP_PRIVATE | MAP_ANONYMOUS)
+    except OSError as error:
+        raise MemoryError(f"no memory for {size:,} bytes of the guard") from error
+    if large_pages:
+        with suppress(OSError):  # a kernel without them
+            memory.madvise(MADV_HUGEPAGE)
+    return np.ndarray(shape, dtype, memory)
 
 
-def _moved(nodes: np.ndarray, rows: int) -> np.ndarray:
-    """The nodes with more room. What was copied is given back at once: there is never twice as much."""
-    out, old = _nodes(rows), nodes.base
-    for begin in range(0, len(nodes), COPIED_NODES):
-        piece = nodes[begin : begin + COPIED_NODES]
+def _work(nodes: int) -> np.ndarray:
+    """Room for the searches; the four rows are hardly used beyond their beginning, of which large pages take 8 MB."""
+    return _zeros((4, nodes), np.int32, large_pages=False)
+
+
+def _moved(array: np.ndarray, size: int) -> np.ndarray:
+    """The rows with more room. What was copied is given back at once: there is never twice as much."""
+    out, old = _zeros((size, *array.shape[1:]), array.dtype.type), array.base
+    for begin in range(0, len(array), COPIED_ROWS):
+        piece = array[begin : begin + COPIED_ROWS]
         out[begin : begin + len(piece)] = piece
         if isinstance(old, mmap):  # not those of a guard that was copied
-            old.madvise(MADV_DONTNEED, 64 * begin, piece.nbytes)
+            old.madvise(MADV_DONTNEED, begin * array.strides[0], piece.nbytes)
     return out
 
 
@@ -193,20 +203,20 @@ def new_graph(nodes: int = 64, edges: int = 64) -> Graph:
     book = np.zeros(BOOK, np.int64)
     book[FREE:SUPPORT] = -1
     return Graph(
-        _nodes(nodes + 1),
-        np.zeros((nodes + 1, 2), np.int32),
-        np.zeros(4 * edges, np.int32),
+        _zeros((nodes + 1, 8), np.int64),
+        _zeros((nodes + 1, 2), np.int32),
+        _zeros(4 * edges, np.int32),
         book,
-        np.zeros((4, nodes + 1), np.int32),
-        np.zeros(nodes + 1, np.int64),
-        np.zeros(table_size(nodes), np.int32),
-        np.zeros(table_size(edges), np.int64),
+        _work(nodes + 1),
+        _zeros(nodes + 1, np.int64),
+        _zeros(table_size(nodes), np.int32),
+        _zeros(table_size(edges), np.int64),
         np.zeros(REFUSED, np.int64),
     )
 
 
 def _longer(array: np.ndarray, size: int) -> np.ndarray:
-    out = np.zeros((size, *array.shape[1:]), array.dtype)
+    out = _zeros(size, array.dtype.type)  # not `_moved`: a capture may look at the old ones
     out[: len(array)] = array
     return out
 
@@ -218,12 +228,12 @@ def grown(g: Graph) -> Graph:
         size = 2 * len(g.node)
         g = g._replace(
             node=_moved(g.node, size),
-            link=_longer(g.link, size),
+            link=_moved(g.link, size),
             key=_longer(g.key, size),
-            work=np.zeros((4, size), np.int32),
+            work=_work(size),
         )
     if not fits(n + 2, g.pair_table):
-        table = np.zeros(2 * len(g.pair_table), np.int32)
+        table = _zeros(2 * len(g.pair_table), np.int32)
         rehash_pairs(table, g.key, n)
         g = g._replace(pair_table=table)
     needed = int(g.book[POOL_USED]) + _most_of_pool(g)
@@ -232,9 +242,9 @@ def grown(g: Graph) -> Graph:
             f"the guard keeps {int(g.book[N_EDGES]):,} comparisons and has no place for more; run without it"
         )
     if needed > len(g.pool):
-        g = g._replace(pool=_longer(g.pool, max(2 * len(g.pool), needed)))
+        g = g._replace(pool=_moved(g.pool, max(2 * len(g.pool), needed)))
     if not fits(g.book[N_EDGES] + 1, g.edge_table):
-        table = np.zeros(2 * len(g.edge_table), np.int64)
+        table = _zeros(2 * len(g.edge_table), np.int64)
         rehash_edges(table, g.edge_table)
         g = g._replace(edge_table=table)
     return g
@@ -409,9 +419,8 @@ def ask_for_blocks(g, us, vs, e):
 
 
 @njit(cache=True, nogil=True)
-def kept_edges(g):
+def kept_edges(node, pool, book):
     """(m, 2) int32 node numbers, from 0, of the kept edges."""
-    node, pool, book = g.node, g.pool, g.book
     out = np.empty((book[N_EDGES], 2), np.int32)
     m = 0
     for x in range(1, book[N_NODES] + 1):

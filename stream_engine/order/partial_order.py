@@ -109,10 +109,14 @@ class PartialOrder:
         N)."""
         return self.capture()()
 
-    def capture(self) -> Callable[[], dict[str, np.ndarray]]:
-        """What `state()` is made from, copied now, O(m + N); the function sorts it, at any time and in any thread."""
-        edges = kept_edges(self.graph)
+    def capture(self, last: bool = False) -> Callable[[], dict[str, np.ndarray]]:
+        """What `state()` is made from, copied now, O(m + N); the function sorts it, at any time and in any thread.
+        `last`: the guard is empty afterwards, and what is not copied is given back first."""
+        node, pool, book = self.graph.node, self.graph.pool, self.graph.book
         keys = self.graph.key[1 : self.graph.n_nodes + 1]  # never change, and arrays that grow leave these
+        if last:
+            self.graph = new_graph()
+        edges = kept_edges(node, pool, book)
         return lambda: {"kept": sorted_edges(keys, edges)[0]}
 
     @classmethod

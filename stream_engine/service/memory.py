@@ -12,12 +12,16 @@ from structlog.typing import FilteringBoundLogger
 from stream_engine.data import available_memory
 from stream_engine.service.metrics import Metrics
 
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # of malloc.h
+
 
 def one_heap() -> None:
     """Let all threads use one heap of the C library, where that can be set (glibc): memory that one thread gives back
-    then serves the others, and an idle run holds 192 MB instead of 277."""
+    then serves the others, and an idle run holds 192 MB instead of 277. Arrays of more than 4 MB stay outside: else the
+    library would put those of up to 32 MB into the heap, which keeps the holes that they leave."""
     with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).mallopt(-8, 1)  # M_ARENA_MAX
+        for option, value in ((M_ARENA_MAX, 1), (M_MMAP_THRESHOLD, 4 << 20), (M_TRIM_THRESHOLD, 8 << 20)):
+            ctypes.CDLL(None).mallopt(option, value)
 
 
 USABLE_SHARE = 0.85  # of the budget

@@ -75,12 +75,12 @@ class Publisher:
         )
         self.refits.start_due()
 
-    def _take(self, why: str) -> None:
-        """Start to publish the current state, after the previous publication has ended."""
+    def _take(self, why: str, last: bool = False) -> None:
+        """Start to publish the current state, after the previous publication has ended; `last`: nothing follows."""
         self.learning.join()
         self._finish()
         self.wait_for_memory("snapshot", self.publisher.size)  # the counts are copied
-        self.publisher.take(why)
+        self.publisher.take(why, last)
 
     def _finish(self) -> None:
         self.publisher.wait()
@@ -92,7 +92,7 @@ class Publisher:
         self.learning.monitor.end()
         self._finish()
         if self.publisher.has_changed() or self.published.newest is None:
-            self._take("end")
+            self._take("end", last=True)
             self._finish()
         if self.publisher.problem:
             raise RunFailed(

@@ -102,8 +102,9 @@ class SnapshotPublisher:
         """False for a while after a publication failed."""
         return time.monotonic() >= self._retry_at
 
-    def take(self, why: str) -> None:
-        """Copy the state and start to publish it; the previous publication must have been collected."""
+    def take(self, why: str, last: bool = False) -> None:
+        """Copy the state and start to publish it; the previous publication must have been collected. `last`: the engine
+        learns nothing afterwards."""
         began = time.monotonic()
         try:
             self._room.look()
@@ -113,7 +114,7 @@ class SnapshotPublisher:
         while self._store.is_occupied(self._engine.sequence + 1):
             self._engine.sequence += 1
         with self._heartbeat.long("the copy of the state"):
-            counts, make_snapshot = self._engine.capture()
+            counts, make_snapshot = self._engine.capture(last)
             self._monitor.serve(counts)
         self._last_mark = self._now()
         self._metrics.pause_seconds.observe(time.monotonic() - began)

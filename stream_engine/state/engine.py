@@ -321,8 +321,14 @@ class Engine:
             arrays |= _prefixed(name, state)
         return arrays
 
-    def capture(self) -> tuple[Snapshot, Callable[[], Snapshot]]:
+    def capture(self, last: bool = False) -> tuple[Snapshot, Callable[[], Snapshot]]:
         """Copy the state, with the next sequence number, and leave the sorting of the partial order for later.
+
+        Parameters
+        ----------
+        last : bool
+            Nothing is learned afterwards: the guard is emptied once it is copied, before anything else is, as it takes
+            most of the memory.
 
         Returns
         -------
@@ -336,7 +342,7 @@ class Engine:
         counters = {name: value for name, value in counters.items() if value or name not in OPTIONAL_COUNTERS}
         if self.share:
             counters["share"] = self.share
-        order = self.guard.capture() if self.guard else dict
+        order = self.guard.capture(last) if self.guard else dict
         arrays = frozen(self._counted_arrays(), self.allocation)
         now = Snapshot(
             self.sequence,

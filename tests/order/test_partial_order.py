@@ -184,7 +184,7 @@ def test_nodes_found_ahead_change_nothing(monkeypatch):
     """New pairs all along, in blocks longer than those whose nodes are found at once: not even the live sequence is
     another than that of comparisons one by one, though tables and pools grow in the midst of a block, and nodes move in
     pieces that are given back."""
-    monkeypatch.setattr(graph, "COPIED_NODES", 64)  # a page of them
+    monkeypatch.setattr(graph, "COPIED_ROWS", 1024)  # a page of the shortest
     for seed, (n, flip) in enumerate([(40, 0.4), (1500, 0.0)]):
         rng = np.random.default_rng(seed)
         rows = interleaved(

@@ -99,6 +99,13 @@ def test_a_snapshot_can_be_finished_while_more_is_learned(guard):
     assert all(not array.flags.writeable for array in whole().arrays.values())
 
 
+def test_the_last_snapshot_empties_the_guard_and_is_like_any_other():
+    one, two = (learned([Triplet("a", "b", "c"), Triplet("a", "c", "d")]) for _ in range(2))
+    _, whole = one.capture(last=True)
+    assert one.guard.graph.n_nodes == 0 < two.guard.graph.n_nodes
+    assert b"".join(encode(whole())[0]) == bytes_of(two)
+
+
 def test_python_events_are_checked_before_anything_is_counted():
     engine = Engine()
     with pytest.raises(InvalidEvent, match="objects"):
