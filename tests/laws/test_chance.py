@@ -51,6 +51,7 @@ BY_ANOTHER, CUT, DRAWN = "tested in its room", "a threshold, not told", "a half 
 STATISTICS = {  # file:function -> in which tables below it is, or what else it is
     "clustering/sentence.py:_further_statements": CUT,
     "collect/question_maker.py:ellipse_size": "quantiles",
+    "commands/refit_text.py:plain_figures": DRAWN,
     "commands/inspect.py:_cell": DRAWN,
     "embedding/choice.py:interval": "INTERVALS",
     "embedding/participant_folds.py:mean_gain": "NULLS INTERVALS",
