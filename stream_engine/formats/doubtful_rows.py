@@ -106,7 +106,7 @@ def _copies_in_words(records: Records, columns: Mapping[str, tuple[str, ...]], d
     fact = f"{n_copies:,} of {records.size:,} rows are copies of others in every column, {key} too (a file sent twice?): "
     if is_time and "worker" in columns:
         return [f"{fact}to count them once: --drop-duplicates"]
-    return [f"{fact}to count them once, first remove them: awk '!seen[$0]++' FILE > unique.csv"]
+    return [f"{fact}to count them once, first remove them (of text: awk '!seen[$0]++' FILE > unique.csv)"]
 
 
 def _objects_seen_once(records: Records, names: Sequence[str]) -> list[str]:
