@@ -236,6 +236,8 @@ def completed(
     fits = asked.select(row for row in range(asked.size) if _state(asked, row, draft.fields, draft.answer) == "fits")
     rival = unexplained(fits, draft.fields, draft.answer, draft.roles(), draft.participant)
     if rival is not None:
+        if other_order := _in_other_order(fits, draft, rival.column):
+            return [], Obstacle(rival.fact, offers=(reading, _with_objects(reading, other_order)))
         return [], Obstacle(rival.fact, rival, reading)
     if other := contradicted(fits, proposal.kind, draft.roles(), proposal.farther, questions):
         return [], Obstacle(other.fact, offers=_both_directions(reading, other), by_rows=bool(other.texts))
@@ -245,6 +247,30 @@ def completed(
         where = {key: value for key, value in draft.filters.items() if key not in doubtful}
         ranked.append((draft.rank(), reading._replace(where=where)))
     return ranked, None
+
+
+def _in_other_order(records: Records, draft: _Draft, rival: Column) -> tuple[str, ...]:
+    """Columns with the objects of each row in another order, with the rival among them, if answers are places."""
+    shown = next((draft.fields[field] for field in ("objects", "shown") if field in draft.fields), ())
+    if draft.answer.by == "name" or len(shown) < 2:
+        return ()
+    stem = rival.words[:-1]
+    others = [column for column in records.columns.values() if column.words[:-1] == stem and column.name not in shown]
+    if len(others) != len(shown):
+        return ()
+    rows = range(records.size)
+    sets = [[{records.columns[name].texts[row] for name in names} for row in rows] for names in (shown, _names(others))]
+    return _names(others) if sets[0] == sets[1] else ()
+
+
+def _names(columns: Sequence[Column]) -> tuple[str, ...]:
+    return tuple(column.name for column in columns)
+
+
+def _with_objects(reading: Reading, names: tuple[str, ...]) -> Reading:
+    """The reading with the objects in these columns instead."""
+    field = "objects" if "objects" in reading.columns else "shown"
+    return reading._replace(columns={**reading.columns, field: names})
 
 
 def _both_directions(reading: Reading, other: Contradiction) -> tuple[Reading, ...]:

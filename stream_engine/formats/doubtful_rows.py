@@ -21,7 +21,9 @@ _TEST = re.compile(
     r"\b(?:tests?|tester|testing|debug|pilot|dummy|admin|preview|researcher|experimenter|versuchsleiter|demo)\b"
 )
 _TIME = re.compile(r"[0-9]{9,13}(\.[0-9]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}.*")
-_SITES = frozenset(words_of("site lab laboratory labor standort location centre center school clinic country city room"))
+_SITES = frozenset(
+    words_of("site lab laboratory labor standort location centre center school clinic country city room")
+)
 
 
 def other_table(records: Records) -> int | None:
@@ -94,19 +96,21 @@ def doubts(records: Records, columns: Mapping[str, tuple[str, ...]], drops: bool
 
 def _copies_in_words(records: Records, columns: Mapping[str, tuple[str, ...]], drops: bool) -> list[str]:
     about = ("worker", "time", "seconds", "milliseconds", "id")
-    n_copies, key, is_time = copies(records, [name for field in columns if field not in about for name in columns[field]])
+    n_copies, key, is_time = copies(
+        records, [name for field in columns if field not in about for name in columns[field]]
+    )
     timed = {"time", "seconds", "milliseconds"} & columns.keys() and "worker" in columns
+    fact = (
+        f"{n_copies:,} of {records.size:,} rows are copies of others in every column, {key} too (a file sent twice?): "
+    )
+    remove = "first remove them (of text: awk '!seen[$0]++' FILE > unique.csv)"
     if drops and not timed:
         needs = "a participant and a time (participant= and time= or seconds= in --columns)"
-        return [f"--drop-duplicates drops nothing: it tells copies by {needs}"]
-    if not n_copies or drops:
+        nothing = f"--drop-duplicates drops nothing: it tells copies by {needs}"
+        return [f"{nothing}; {fact}{remove}" if n_copies else nothing]
+    if not n_copies or timed:  # the decoder tells of them
         return []
-    if "worker" in columns and {"time", "seconds", "milliseconds"} & columns.keys():
-        return []  # the decoder tells of them
-    fact = f"{n_copies:,} of {records.size:,} rows are copies of others in every column, {key} too (a file sent twice?): "
-    if is_time and "worker" in columns:
-        return [f"{fact}to count them once: --drop-duplicates"]
-    return [f"{fact}to count them once, first remove them (of text: awk '!seen[$0]++' FILE > unique.csv)"]
+    return [f"{fact}to count them once: {'--drop-duplicates' if is_time and 'worker' in columns else remove}"]
 
 
 def _objects_seen_once(records: Records, names: Sequence[str]) -> list[str]:
@@ -150,7 +154,9 @@ def _numbers_again(records: Records, who: Column) -> list[str]:
             continue
         people = {(site, text) for site, text in zip(column.texts, who.texts) if site and text}
         if len(people) > len(who.distinct):
-            fact = f"participants are told apart by {who.name} alone ({len(who.distinct):,}), and the same numbers occur "
+            fact = (
+                f"participants are told apart by {who.name} alone ({len(who.distinct):,}), and the same numbers occur "
+            )
             fact += f"in several values of {name} ({len(people):,} different pairs): if these are different people, "
             return [f"{fact}write both into one column first, such as {'-'.join(islice(sorted(people), 1).__next__())}"]
     return []

@@ -292,7 +292,10 @@ def _marks_of(column: Column) -> tuple[bool, set[str | None]]:
         return True, {text for text, plain in folded.items() if plain in _TRIED}
     if "channel" in words and (tried := having(_TRIED)):  # Qualtrics
         return True, tried
-    if words <= {"quality", "check", "flag", "data"} and {*folded.values()} <= _BAD_STATUS | _FAILED | _GOOD_STATUS | _PASSED:
+    if words <= {"quality", "check", "flag", "data"} and {*folded.values()} <= {
+        *(_BAD_STATUS | _FAILED | _GOOD_STATUS | _PASSED),
+        "human",
+    }:
         return False, having(_BAD_STATUS | _FAILED)
     if "probe" in words and is_boolean(column):  # German: a trial for practice
         return False, flagged(True)

@@ -16,12 +16,12 @@ from stream_engine.formats.field_values import number_of
 from stream_engine.formats.inference import understood
 from stream_engine.formats.json_places import is_utf8
 from stream_engine.formats.options import UnusableOptions
-from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Reading
+from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Reading, in_doubt
 from stream_engine.formats.record_columns import Records
 from stream_engine.formats.record_filters import matching
 from stream_engine.formats.response_times import seconds_of_no_date
 from stream_engine.formats.trial_filters import header_rows
-from stream_engine.formats.unreadable import COMMAND, fact_of, header_again
+from stream_engine.formats.unreadable import COMMAND, RESHAPE, fact_of, header_again
 from stream_engine.input.answers_in_words import answers, in_words
 from stream_engine.input.decoding import RecordDecoder
 from stream_engine.input.first_records import MAX_FILES, first_of_files, first_records, other_sheets, with_later_marks
@@ -29,7 +29,6 @@ from stream_engine.input.settings import Input, Settings
 from stream_engine.input.source_checks import check_runnable
 from stream_engine.input.sources import event_options
 from stream_engine.input.stored_options import PreparedSettings, as_arguments, asked_options
-
 
 ADDED_FIELDS = {*OPTIONAL, "catch"}  # whose columns are added to a reading that is found
 TOPICS = {"participant": {"worker"}, "response times": {"time", *PACE}, "time": {"time", *PACE}}  # of evidence
@@ -215,7 +214,12 @@ def _example(settings: Settings, command: str) -> str:
     trial = _with_reading(settings, reading) if reading is not None else settings
     if reading is not None and _reads_most(trial):
         answer = f"({'; '.join(examples(trial, 1))}), if that is what was answered"
-        return f"{command_of(trial, command)} {answer}; columns that are not named are left out"
+        who = (
+            ""
+            if "worker" in reading.columns
+            else ", and no participants are read: add participant=COLUMN if one says who answered"
+        )
+        return f"{command_of(trial, command)} {answer}; columns that are not named are left out{who}"
     fields = {"anchor": "COLUMN", "shown": "COLUMN|COLUMN", "chosen": "COLUMN"}
     form = structs.replace(settings, input=structs.replace(settings.input, type_="pick", columns=fields))
     return (
@@ -243,6 +247,7 @@ def _repeated_header(
 
 def _with_rivals(settings: Settings, first: Reading, candidates: list[Settings], command: str) -> PreparedSettings:
     """The settings with the rival readings that read nearly all rows of the file, of which a person chooses."""
+    nothing_fits = "" if any(map(_reads_half, candidates)) else f"; {RESHAPE}"
     candidates = [candidate for candidate in candidates if _reads_most(candidate)]
     commands = _offered(candidates, command)
     encoding = candidates[0].input.encoding if candidates else settings.input.encoding
@@ -251,8 +256,8 @@ def _with_rivals(settings: Settings, first: Reading, candidates: list[Settings],
         if encoding == settings.input.encoding
         else f"{first.doubt}; the text is not UTF-8 (--encoding {encoding})"
     )
-    step = f"; next: {commands}" if commands else _next_step(Obstacle(doubt), settings, command)
-    problem = f"{settings.source[0]}: {doubt}; nothing was read{step}"
+    step = f"; next: {commands}" if commands else nothing_fits or _next_step(Obstacle(doubt), settings, command)
+    problem = "; ".join([f"{settings.source[0]}: {doubt}; nothing was read{step}", *in_doubt(first.evidence)])
     return PreparedSettings(settings, True, first.evidence, "", doubt, tuple(candidates), problem)
 
 
