@@ -133,8 +133,8 @@ def _objects_seen_once(records: Records, names: Sequence[str]) -> list[str]:
 def tests(who: Column) -> list[str]:
     """What to say of participants whose names say that somebody tried the study.
 
-    >>> tests(Column("subject", [("P01",), ("TEST",), ("test2",), ("contestant",)]))
-    ["2 of 4 rows count although subject is TEST, test2 (a test of the study?); to leave them out: --where 'subject!=TEST|test2'"]
+    >>> tests(Column("subject", [("P01",), ("TEST",), ("contestant",)]))
+    ["1 of 3 rows count although subject is TEST (a test of the study?); to leave them out: --where 'subject!=TEST'"]
     """
     names = sorted(text for text in who.distinct if _TEST.search(" ".join(words_of(text))))
     if not names or len(names) == len(who.distinct) or LIST_SEPARATOR in "".join(names):

@@ -214,6 +214,7 @@ _ENDED = {"submitdate", "ended", "at", "date", "time", "timestamp", "on", "submi
 _TESTED = {"attention", "comprehension", "manipulation", "captcha", "instructional", "imc", "catch", "check", "quality"}
 _FAILED = {"fail", "failed", "failing", "wrong", "incorrect", "not passed", "bad"}
 _PASSED = {"pass", "passed", "ok", "right", "correct", "good"}
+_MODES = {"mode", "channel", "probe"}  # of columns that say how a record came about
 _TRIED = {"admin", "pretest", "debug", "preview", "test", "tester", "survey preview", "survey test"}
 _BAD_STATUS = {  # of a submission or its participant: Prolific, Mechanical Turk, Qualtrics, panels
     *("rejected", "returned", "timed out", "timedout", "timeout", "screened out", "abandoned", "expired", "withdrawn"),
@@ -261,7 +262,16 @@ def is_mark(column: Column) -> bool:
 def may_mark(name: str) -> bool:
     """Whether a column that is called so may say that a row is practice, or not to be used."""
     words = {*words_of(name)}
-    names = RECORD_KIND_WORDS | _CATCH_WORDS | _LEAVE_OUT | _KEEP | _COMPLETE | _TESTED | {"training", "submitdate"}
+    names = (
+        RECORD_KIND_WORDS
+        | _CATCH_WORDS
+        | _LEAVE_OUT
+        | _KEEP
+        | _COMPLETE
+        | _TESTED
+        | _MODES
+        | {"training", "submitdate"}
+    )
     return bool(names & words) or _is_practice(name, True)
 
 
@@ -292,19 +302,26 @@ def _marks_of(column: Column) -> tuple[bool, set[str | None]]:
         return True, {text for text, plain in folded.items() if plain in _TRIED}
     if "channel" in words and (tried := having(_TRIED)):  # Qualtrics
         return True, tried
-    if words <= {"quality", "check", "flag", "data"} and {*folded.values()} <= {
-        *(_BAD_STATUS | _FAILED | _GOOD_STATUS | _PASSED),
-        "human",
-    }:
+    if (
+        words
+        and words <= {"quality", "check", "flag"}
+        and {*folded.values()}
+        <= {
+            *(_BAD_STATUS | _FAILED | _GOOD_STATUS | _PASSED),
+            "human",
+        }
+    ):
         return False, having(_BAD_STATUS | _FAILED)
     if "probe" in words and is_boolean(column):  # German: a trial for practice
         return False, flagged(True)
     if column.words[-1:] in (("block",), ("round",), ("trial",)) and "0" in column.distinct:
         counts = Counter(column.texts)
-        return False, {"0"} if 2 * counts["0"] < min(n for text, n in counts.items() if text != "0") else set()
-    if RECORD_KIND_WORDS & {*column.words} and len(column.distinct) <= MAX_RECORD_KINDS:
-        if others := {text for text in column.distinct if _OTHER_TRIAL.fullmatch(text)}:
-            return False, others
+        return False, {"0"} if 2 * counts["0"] < min(
+            (n for text, n in counts.items() if text != "0"), default=0
+        ) else set()
+    is_kind = RECORD_KIND_WORDS & {*column.words} and len(column.distinct) <= MAX_RECORD_KINDS
+    if is_kind and any(map(_OTHER_TRIAL.fullmatch, column.distinct)):
+        return False, {text for text in column.distinct if _OTHER_TRIAL.fullmatch(text)}
     if "status" in words and {*folded.values()} <= _BAD_STATUS | _OPEN_STATUS | _GOOD_STATUS:
         return (True, bad) if (bad := having(_BAD_STATUS)) else (False, having(_OPEN_STATUS))
     if column.words[-1:] == ("complete",) and "2" in column.distinct <= {"0", "1", "2"}:  # a form of REDCap

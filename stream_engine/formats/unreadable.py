@@ -25,6 +25,7 @@ RESHAPE = (  # of tables in which no columns hold the objects of one answer
     "next: this layout is not read; write one row for each answer, with columns such as participant, anchor, "
     "option_1, option_2, answer, which hold names of objects"
 )
+MAX_OF_ONE_ANSWER = 4  # columns of objects; more are answers to several questions
 COMMAND = "stream-engine run FILE --state DIR"  # of what was not read; who knows its name writes it instead
 
 
@@ -112,7 +113,8 @@ def _of_kind(records: Records) -> str:
         return f"columns {names} hold objects, and no column an answer: this looks like a design"
     if answered and not groups and (same := _same_objects(answered[0], columns)):
         names = ", ".join(column.name for column in same)
-        return f"columns {names} hold the same objects, and no column says which of them was chosen"
+        fact = f"columns {names} hold the same objects, and no column says which of them was chosen"
+        return f"{fact}; {RESHAPE}" if len(same) > MAX_OF_ONE_ANSWER else fact
     if answered and not groups:
         if (names := [name for name in records.columns if name in answered[0].distinct]) and len(names) > 1:
             return f"column {answered[0].name} names columns: {', '.join(names)}"
