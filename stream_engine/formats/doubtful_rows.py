@@ -8,6 +8,7 @@ from itertools import islice
 from shlex import quote
 
 from stream_engine.formats.cells import LIST_SEPARATOR
+from stream_engine.formats.event_fields import OPTIONAL
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.reading import IN_DOUBT, Decision
 from stream_engine.formats.record_columns import Column, Records
@@ -84,10 +85,27 @@ def copies(records: Records, used: Sequence[str]) -> tuple[int, str, bool]:
 OF_OBJECTS = ("anchor", "near", "far", "objects", "shown", "ranked", "near_i", "near_j", "far_i", "far_j")
 
 
-def doubts(records: Records, columns: Mapping[str, tuple[str, ...]], drops: bool) -> list[Decision]:
-    """What to say of rows that count: `columns` of the fields of the reading; `drops`: copies are dropped."""
+def columns_of(records: Records, columns: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """The columns of each field that the records have: as options say, or as they are called themselves."""
+    own = {name: (name,) for name in (*OF_OBJECTS, *OPTIONAL) if name not in columns}
+    return {field: names for field, names in {**own, **columns}.items() if {*names} <= {*records.columns}}
+
+
+def below_in_words(records: Records, begin: int) -> str:
+    """What to say of another table that begins at a row."""
+    texts = ", ".join(text for column in records.columns.values() if (text := column.texts[begin]))
+    fact = f"rows {begin + 1:,} to {records.size:,} below the header look like another table or a summary ({texts}): "
+    return f"{fact}their values are in no row above"
+
+
+def doubts(records: Records, options: Mapping[str, tuple[str, ...]], drops: bool) -> list[Decision]:
+    """What to say of rows that count: `options` are the columns of the fields of the reading; `drops`: copies are
+    dropped."""
+    columns = columns_of(records, options)
     objects = [name for field in OF_OBJECTS for name in columns.get(field, ())]
-    says = [*_copies_in_words(records, columns, drops), *_objects_seen_once(records, objects)]
+    begin = other_table(records)
+    below = [f"{below_in_words(records, begin)}; leave them out, or save them elsewhere"] if begin is not None else []
+    says = [*below, *_copies_in_words(records, columns, drops), *_objects_seen_once(records, objects)]
     who = records.columns.get("".join(columns.get("worker", ())))
     if who is not None:
         says += [*tests(who), *_numbers_again(records, who)]

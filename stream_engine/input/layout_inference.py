@@ -8,8 +8,7 @@ from shlex import quote
 
 from msgspec import structs
 
-from stream_engine.formats.cells import LIST_SEPARATOR
-from stream_engine.formats.doubtful_rows import OF_OBJECTS, copies, doubts, other_table
+from stream_engine.formats.doubtful_rows import below_in_words, columns_of, copies, doubts, other_table
 from stream_engine.formats.event_fields import OPTIONAL, PACE
 from stream_engine.formats.example_reading import example_reading
 from stream_engine.formats.field_values import number_of
@@ -108,20 +107,12 @@ def _without(evidence: tuple[Decision, ...], columns: Mapping[str, str]) -> tupl
     return evidence
 
 
-def _columns_of(settings: Settings, records: Records) -> dict[str, tuple[str, ...]]:
-    """The columns of each field, as the settings say or as they are called themselves, that the records have."""
-    columns = {field: tuple(names.split(LIST_SEPARATOR)) for field, names in settings.input.columns.items()}
-    own = {name: (name,) for name in (*OF_OBJECTS, *OPTIONAL) if name not in columns}
-    return {field: names for field, names in {**own, **columns}.items() if {*names} <= {*records.columns}}
-
-
 def _doubtful_rows(settings: Settings) -> list[Decision]:
     """What to say of rows that count, and perhaps should not."""
     if settings.follow:
         return []
     records = matching(first_records(settings), settings.input.where)
-    columns = _columns_of(settings, records)
-    return doubts(records, columns, settings.input.drop_duplicates)
+    return doubts(records, event_options(settings).columns, settings.input.drop_duplicates)
 
 
 def _with_times_of_copies(settings: Settings) -> Settings:
@@ -130,7 +121,7 @@ def _with_times_of_copies(settings: Settings) -> Settings:
     if not events.drop_duplicates or {"time", *PACE} & events.columns.keys():
         return settings
     records = first_records(settings)
-    columns = _columns_of(settings, records)
+    columns = columns_of(records, event_options(settings).columns)
     _, key, is_time = copies(records, sum(columns.values(), ()))
     if not is_time or "worker" not in columns or "time" in columns:
         return settings
@@ -139,9 +130,7 @@ def _with_times_of_copies(settings: Settings) -> Settings:
 
 def _below(settings: Settings, records: Records, begin: int) -> str:
     """What to say of another table below the answers, and how to leave it out."""
-    texts = ", ".join(text for column in records.columns.values() if (text := column.texts[begin]))
-    fact = f"rows {begin + 1:,} to {records.size:,} below the header look like another table or a summary ({texts}): "
-    fact += "their values are in no row above"
+    fact = below_in_words(records, begin)
     is_csv = len(settings.source) == 1 and settings.source[0].casefold().endswith((".csv", ".tsv", ".txt"))
     if not is_csv or settings.input.where:
         return f"{fact}; next: save the answers as a file of their own"

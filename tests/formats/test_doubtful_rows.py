@@ -50,6 +50,8 @@ BELOW = {
 def test_what_stands_below_the_answers_is_refused_with_a_command_that_leaves_it_out(tmp_path, kind):
     rows = answers()
     said = previewed(saved(tmp_path, [*rows, [], *BELOW[kind]]))
+    told = previewed(tmp_path / "answers.csv", "--type", "pick", "--columns", "anchor=ref,shown=a|b,chosen=answer")
+    assert "look like another table or a summary" in told
     last = 80 + len(BELOW[kind])
     assert f"rows 81 to {last} below the header look like another table or a summary" in said
     n_lines = int(re.search(r"head -n ([0-9]+) ", said)[1])
@@ -168,7 +170,7 @@ def test_a_short_file_of_which_most_is_rejected_ends_the_run(tmp_path, capsys):
 
 def test_rows_in_another_encoding_are_read_in_it_where_they_are_most(tmp_path):
     rows = [[text.replace("otter", "Öl").replace("e", "ë") for text in row] for row in answers()]
-    rows[0] = answers()[0]
+    rows[:2] = [answers()[0], ["P0", "vol", "bison", "gcko", "bison"]]
     said = previewed(saved(tmp_path, rows, "cp1252"))
     assert "--encoding cp1252" in said and n_events(said) == 80
 
