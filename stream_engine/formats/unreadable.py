@@ -116,14 +116,14 @@ def _of_kind(records: Records) -> str:
         fact = f"columns {names} hold the same objects, and no column says which of them was chosen"
         return f"{fact}; {RESHAPE}" if len(same) > MAX_OF_ONE_ANSWER else fact
     if answered and not groups:
-        if (names := [name for name in records.columns if name in answered[0].distinct]) and len(names) > 1:
-            return f"column {answered[0].name} names columns: {', '.join(names)}"
+        if (named := [name for name in records.columns if name in answered[0].distinct]) and len(named) > 1:
+            return f"column {answered[0].name} names columns: {', '.join(named)}"
         fact = f"column {answered[0].name} could be an answer, but no names of columns say which hold the objects shown"
-        texts = [
+        others = [
             column for column in columns if column.name not in [one.name for one in answered] and len(column.items) > 2
         ]
         alike = sum(column.words[:-1] == answered[0].words[:-1] or " " in column.name for column in columns)
-        return f"{fact}; {RESHAPE}" if alike > 2 or len(texts) < 3 else fact
+        return f"{fact}; {RESHAPE}" if alike > 2 or len(others) < 3 else fact
     if answered and named_share(answered[0], groups[0]) >= MIN_FIT:
         names, size = ", ".join(column.name for column in groups[0]), len(groups[0])
         if size > 3:
