@@ -8,7 +8,7 @@ from shlex import quote
 from stream_engine.formats.answers import MIN_FIT, Answer, is_flags, is_textual
 from stream_engine.formats.asked_direction import Contradiction, contradicted
 from stream_engine.formats.cells import LIST_SEPARATOR
-from stream_engine.formats.doubtful_rows import tests
+from stream_engine.formats.doubtful_rows import who_tried
 from stream_engine.formats.event_fields import NO_COLUMN, filter_of
 from stream_engine.formats.explanation import Rival, is_constant, unexplained
 from stream_engine.formats.field_values import number_of
@@ -154,7 +154,7 @@ class _Draft:
         elif not self.wide and not self.is_own and (alike := like_participants(questions, self.roles())) is not None:
             why = f"no participants are read, and {alike.name} ({len(alike.distinct):,} values) looks like them: "
             why += f"if it says who answered, add participant={alike.name} to --columns"
-            self.decisions += [Decision(IN_DOUBT, "none", text) for text in (why, *tests(alike))]
+            self.decisions += [Decision(IN_DOUBT, "none", text) for text in (why, *who_tried(alike))]
         if not self.wide and (times := response_times(questions, self.varying(questions).columns)) is not None:
             field, column, why = times
             self.columns[field] = (column.name,)

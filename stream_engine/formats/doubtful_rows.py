@@ -108,7 +108,7 @@ def doubts(records: Records, options: Mapping[str, tuple[str, ...]], drops: bool
     says = [*below, *_copies_in_words(records, columns, drops), *_objects_seen_once(records, objects)]
     who = records.columns.get("".join(columns.get("worker", ())))
     if who is not None:
-        says += [*tests(who), *_numbers_again(records, who)]
+        says += [*who_tried(who), *_numbers_again(records, who)]
     return [Decision(IN_DOUBT, "counted", text) for text in says]
 
 
@@ -148,10 +148,10 @@ def _objects_seen_once(records: Records, names: Sequence[str]) -> list[str]:
     return [f"{fact}other object in {min(others):,} or more: a mistake, a comment or a summary? correct or remove it"]
 
 
-def tests(who: Column) -> list[str]:
+def who_tried(who: Column) -> list[str]:
     """What to say of participants whose names say that somebody tried the study.
 
-    >>> tests(Column("subject", [("P01",), ("TEST",), ("contestant",)]))
+    >>> who_tried(Column("subject", [("P01",), ("TEST",), ("contestant",)]))
     ["1 of 3 rows count although subject is TEST (a test of the study?); to leave them out: --where 'subject!=TEST'"]
     """
     names = sorted(text for text in who.distinct if _TEST.search(" ".join(words_of(text))))
