@@ -6,6 +6,7 @@ from glob import glob
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from stream_engine.api.frames import EXPECTED, BadFrame
+from stream_engine.formats.doubtful_rows import below_in_words, doubts, other_table
 from stream_engine.formats.inference import understood
 from stream_engine.formats.options import EventOptions, by_field, in_words
 from stream_engine.formats.reading import Decision, Obstacle, Reading, excluding, in_doubt
@@ -114,15 +115,20 @@ def with_inferred_options(records: Records, options: EventOptions) -> tuple[Even
     ones; descriptions of the rows that they exclude)`. Raises `BadFrame` if two readings fit equally well."""
     names = records.columns
     described = options.type is not None or options.columns or options.answers_by != "name" or options.separator
+    says = in_doubt(doubts(matching(records, options.where), options.columns, options.drop_duplicates))
     if described or "type" in names:
-        return options, "", []
+        return options, "", says
     if {"near_i", "near_j", "far_i", "far_j"} <= set(names):
         return options._replace(type="quadruplet"), "", []
+    if (begin := other_table(matching(records, options.where))) is not None:
+        fact = below_in_words(matching(records, options.where), begin)
+        raise BadFrame(f"read: {fact}; next: leave them out, such as with table[:{begin}]")
     understanding = understood(records, options.where)
     readings = [options_of_reading(reading, options) for reading in understanding.readings]
     if len(readings) == 1 and not understanding.readings[0].doubt:
         evidence = understanding.readings[0].evidence
-        excluded = [*excluded_in_words(evidence), *in_doubt(evidence)]
+        says = in_doubt(doubts(matching(records, readings[0].where), readings[0].columns, options.drop_duplicates))
+        excluded = [*excluded_in_words(evidence), *in_doubt(evidence), *says]
         return readings[0], f"read as {_as_arguments(readings[0], options)}", excluded
     if readings:
         choices = ", or ".join(_as_arguments(reading, options) for reading in readings)

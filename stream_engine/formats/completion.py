@@ -8,6 +8,7 @@ from shlex import quote
 from stream_engine.formats.answers import MIN_FIT, Answer, is_flags, is_textual
 from stream_engine.formats.asked_direction import Contradiction, contradicted
 from stream_engine.formats.cells import LIST_SEPARATOR
+from stream_engine.formats.doubtful_rows import who_tried
 from stream_engine.formats.event_fields import NO_COLUMN, filter_of
 from stream_engine.formats.explanation import Rival, is_constant, unexplained
 from stream_engine.formats.field_values import number_of
@@ -77,6 +78,7 @@ class _Draft:
         names = {text for name in self.objects for text in self.records.columns[name].items}
         accepted = {_called(text): text for text in self.answer.accepted or names}
         others = {text for text, state in zip(column.texts, self.states) if state == "other" and text} - names
+        others = {text for text in others if number_of(text, text=True) is None}
         alike = sorted(text for text in others if _called(text) in accepted and text not in accepted.values())
         if not alike or not _called(alike[0]):
             return ""
@@ -152,7 +154,7 @@ class _Draft:
         elif not self.wide and not self.is_own and (alike := like_participants(questions, self.roles())) is not None:
             why = f"no participants are read, and {alike.name} ({len(alike.distinct):,} values) looks like them: "
             why += f"if it says who answered, add participant={alike.name} to --columns"
-            self.decisions.append(Decision(IN_DOUBT, "none", why))
+            self.decisions += [Decision(IN_DOUBT, "none", text) for text in (why, *who_tried(alike))]
         if not self.wide and (times := response_times(questions, self.varying(questions).columns)) is not None:
             field, column, why = times
             self.columns[field] = (column.name,)
@@ -234,6 +236,8 @@ def completed(
     fits = asked.select(row for row in range(asked.size) if _state(asked, row, draft.fields, draft.answer) == "fits")
     rival = unexplained(fits, draft.fields, draft.answer, draft.roles(), draft.participant)
     if rival is not None:
+        if other_order := _in_other_order(fits, draft, rival.column):
+            return [], Obstacle(rival.fact, offers=(reading, _with_objects(reading, other_order)))
         return [], Obstacle(rival.fact, rival, reading)
     if other := contradicted(fits, proposal.kind, draft.roles(), proposal.farther, questions):
         return [], Obstacle(other.fact, offers=_both_directions(reading, other), by_rows=bool(other.texts))
@@ -243,6 +247,30 @@ def completed(
         where = {key: value for key, value in draft.filters.items() if key not in doubtful}
         ranked.append((draft.rank(), reading._replace(where=where)))
     return ranked, None
+
+
+def _in_other_order(records: Records, draft: _Draft, rival: Column) -> tuple[str, ...]:
+    """Columns with the objects of each row in another order, with the rival among them, if answers are places."""
+    shown = next((draft.fields[field] for field in ("objects", "shown") if field in draft.fields), ())
+    if draft.answer.by == "name" or len(shown) < 2:
+        return ()
+    stem = rival.words[:-1]
+    others = [column for column in records.columns.values() if column.words[:-1] == stem and column.name not in shown]
+    if len(others) != len(shown):
+        return ()
+    rows = range(records.size)
+    sets = [[{records.columns[name].texts[row] for name in names} for row in rows] for names in (shown, _names(others))]
+    return _names(others) if sets[0] == sets[1] else ()
+
+
+def _names(columns: Sequence[Column]) -> tuple[str, ...]:
+    return tuple(column.name for column in columns)
+
+
+def _with_objects(reading: Reading, names: tuple[str, ...]) -> Reading:
+    """The reading with the objects in these columns instead."""
+    field = "objects" if "objects" in reading.columns else "shown"
+    return reading._replace(columns={**reading.columns, field: names})
 
 
 def _both_directions(reading: Reading, other: Contradiction) -> tuple[Reading, ...]:
@@ -377,6 +405,7 @@ def _with_gaps(records: Records) -> Rival | None:
 
 
 _PERSONAL = {"id", "code", "nr", "no", "name", "initials", "kurzel", "nick", "nickname", "alias", "ip", "email", "mail"}
+_NAMES = {"name", "fullname", "firstname", "vorname", "nom", "nombre", "initials", "uid", "whoanswered", "answeredby"}
 _MATERIAL = {"date", "day", "list", "seed"} | MATERIAL - {"id", "name"}
 _IMPERSONAL = RECORD_KIND_WORDS | ROUNDS | _MATERIAL | OBJECTS | ANCHOR
 
@@ -384,12 +413,16 @@ _IMPERSONAL = RECORD_KIND_WORDS | ROUNDS | _MATERIAL | OBJECTS | ANCHOR
 def like_participants(records: Records, used: Set[str]) -> Column | None:
     """A column that may say who answered, although it is not called so: each value in rows one after another, or an id
     that repeats."""
+    objects = {text for name in used if name in records.columns for text in records.columns[name].items}
     for name, column in records.columns.items():
         texts, words = column.texts, set(column.words)
-        if name in used or None in texts or _IMPERSONAL & words or set(name) & set(",|="):
+        called = "".join(column.words) in _NAMES
+        if name in used or None in texts or (_IMPERSONAL & words and not called) or set(name) & set(",|="):
             continue
+        if called and 2 <= len(column.distinct) <= len(texts) // 2 and not column.distinct & objects:
+            return column
         runs = 1 + sum(one != other for one, other in pairwise(texts))
-        several = 5 <= len(column.distinct) <= len(texts) // 3
+        several = 3 <= len(column.distinct) <= len(texts) // 3
         numbers = [number_of(text, text=True) for text in column.distinct]
         whole = all(number is None or number.is_integer() for number in numbers)
         if several and whole and (runs == len(column.distinct) or (_PERSONAL & words and not is_flags(column))):

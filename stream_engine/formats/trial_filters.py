@@ -1,6 +1,7 @@
 """Which records are questions, as other columns say: not practice, instructions, catch trials or rows of a header."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -19,7 +20,8 @@ RECORD_KIND_WORDS = frozenset(
 )
 _PRACTICE = re.compile(
     r"\b(?:practi[cs]e\w*|prac|warm ?up\w*|demos?|demonstration\w*|example\w*|tutorial\w*|familiari[sz]ation\w*"
-    r"|ue?bung\w*|probe(?:durch|auf|lauf)\w*|entrainement|entrenamiento|practicas?|pratica|oefen\w*)\b"
+    r"|ue?bung\w*|probe(?:durch|auf|lauf)\w*|entrainement|entrenamiento|practicas?|pratica|oefen\w*"
+    r"|dry ?runs?|try ?outs?|(?:test|trial) ?runs?|rehearsals?)\b"
 )
 _NOT_PRACTICE = {"no", "non", "not", "post", "after", "without", "ohne", "nach"}
 _RESULTS = frozenset(
@@ -81,6 +83,9 @@ def _is_number(text: str) -> bool:
     return re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", text) is not None
 
 
+_TIMES = {"rt", "time", "latency", "duration", "seconds", "ms", "timestamp", "zeit", "reaktionszeit"}
+
+
 def distinguishing_filters(records: Records, good: Sequence[bool], other: Sequence[bool]) -> Filters | None:
     """The column whose values tell questions from what is none, the one that is called so first."""
     candidates = []
@@ -91,6 +96,8 @@ def distinguishing_filters(records: Records, good: Sequence[bool], other: Sequen
         if None in of_good or of_good & of_other or len(column.distinct) > MAX_RECORD_KINDS or name.startswith("{"):
             continue
         called = bool(RECORD_KIND_WORDS & set(column.words))
+        if _TIMES & set(column.words):  # how fast an answer was says nothing of what a record is
+            continue
         if called or len(of_good) == 1:
             candidates.append((not called, len(of_good), name, sorted(text for text in of_good if text)))
     if not candidates:
@@ -207,6 +214,8 @@ _ENDED = {"submitdate", "ended", "at", "date", "time", "timestamp", "on", "submi
 _TESTED = {"attention", "comprehension", "manipulation", "captcha", "instructional", "imc", "catch", "check", "quality"}
 _FAILED = {"fail", "failed", "failing", "wrong", "incorrect", "not passed", "bad"}
 _PASSED = {"pass", "passed", "ok", "right", "correct", "good"}
+_MODES = {"mode", "channel", "probe"}  # of columns that say how a record came about
+_TRIED = {"admin", "pretest", "debug", "preview", "test", "tester", "survey preview", "survey test"}
 _BAD_STATUS = {  # of a submission or its participant: Prolific, Mechanical Turk, Qualtrics, panels
     *("rejected", "returned", "timed out", "timedout", "timeout", "screened out", "abandoned", "expired", "withdrawn"),
     *("revoked", "disqualified", "spam", "survey preview", "survey test", "excluded", "exclude", "invalid", "deleted"),
@@ -253,7 +262,16 @@ def is_mark(column: Column) -> bool:
 def may_mark(name: str) -> bool:
     """Whether a column that is called so may say that a row is practice, or not to be used."""
     words = {*words_of(name)}
-    names = RECORD_KIND_WORDS | _CATCH_WORDS | _LEAVE_OUT | _KEEP | _COMPLETE | _TESTED | {"training", "submitdate"}
+    names = (
+        RECORD_KIND_WORDS
+        | _CATCH_WORDS
+        | _LEAVE_OUT
+        | _KEEP
+        | _COMPLETE
+        | _TESTED
+        | _MODES
+        | {"training", "submitdate"}
+    )
     return bool(names & words) or _is_practice(name, True)
 
 
@@ -280,6 +298,30 @@ def _marks_of(column: Column) -> tuple[bool, set[str | None]]:
     def flagged(flag: bool) -> set[str | None]:
         return {text for text in column.distinct if flag_of(text) == flag}
 
+    if "interview" in folded.values() and "mode" in words:  # SoSci
+        return True, {text for text, plain in folded.items() if plain in _TRIED}
+    if "channel" in words and (tried := having(_TRIED)):  # Qualtrics
+        return True, tried
+    if (
+        words
+        and words <= {"quality", "check", "flag"}
+        and {*folded.values()}
+        <= {
+            *(_BAD_STATUS | _FAILED | _GOOD_STATUS | _PASSED),
+            "human",
+        }
+    ):
+        return False, having(_BAD_STATUS | _FAILED)
+    if "probe" in words and is_boolean(column):  # German: a trial for practice
+        return False, flagged(True)
+    if column.words[-1:] in (("block",), ("round",), ("trial",)) and "0" in column.distinct:
+        counts = Counter(column.texts)
+        return False, {"0"} if 2 * counts["0"] < min(
+            (n for text, n in counts.items() if text != "0"), default=0
+        ) else set()
+    is_kind = RECORD_KIND_WORDS & {*column.words} and len(column.distinct) <= MAX_RECORD_KINDS
+    if is_kind and any(map(_OTHER_TRIAL.fullmatch, column.distinct)):
+        return False, {text for text in column.distinct if _OTHER_TRIAL.fullmatch(text)}
     if "status" in words and {*folded.values()} <= _BAD_STATUS | _OPEN_STATUS | _GOOD_STATUS:
         return (True, bad) if (bad := having(_BAD_STATUS)) else (False, having(_OPEN_STATUS))
     if column.words[-1:] == ("complete",) and "2" in column.distinct <= {"0", "1", "2"}:  # a form of REDCap
@@ -340,8 +382,11 @@ def _at(column: Column, rows: Sequence[bool]) -> list[str | None]:
     return [text for text, here in zip(column.texts, rows) if here]
 
 
-_CATCH_WORDS = {"catch", "attention", "check", "gold", "sanity", "catchtrial"}
-_CATCH_TRIAL = re.compile(r"(catch|attention|check)([ _-]?\w*)?", re.I)
+_CATCH_WORDS = {"catch", "attention", "check", "gold", "sanity", "catchtrial", "vigilance", "imc"}
+_CATCH_TRIAL = re.compile(
+    r"(catch|attention|check|vigilance|comprehension|instructed|imc|sanity|bot|captcha)([ _-]?\w*)?", re.I
+)
+_OTHER_TRIAL = re.compile(r"(filler|screening|screener|dummy|distractor|lure)s?([ _-]?\w*)?", re.I)  # may be answers
 
 
 def _marks(column: Column) -> set[str]:

@@ -1,5 +1,6 @@
 """Why records are no comparisons, or cannot be read as they are, and what brings them into a form that can."""
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations, islice
 from shlex import quote
@@ -23,6 +24,11 @@ from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.shown_layouts import spelt_otherwise
 from stream_engine.formats.vocabulary import ANCHOR, ANSWER, OTHER, SHARE, TRUTH, sign_of, words_of
 
+RESHAPE = (  # of tables in which no columns hold the objects of one answer
+    "next: this layout is not read; write one row for each answer, with columns such as participant, anchor, "
+    "option_1, option_2, answer, which hold names of objects"
+)
+MAX_OF_ONE_ANSWER = 4  # columns of objects; more are answers to several questions
 COMMAND = "stream-engine run FILE --state DIR"  # of what was not read; who knows its name writes it instead
 
 
@@ -58,7 +64,7 @@ def fact_of(records: Records, where: Mapping[str, str], n_kept: int, readable: b
         )
     if not {"near", "far"} & set(columns) and (fact := _not_shown(records)):
         return fact
-    if {"anchor", "near", "far"} & set(columns) or len(columns) < 2:
+    if {"near", "far"} & set(columns) or {*columns} == {"anchor"} or len(columns) < 2:
         return ""
     for table in melted(records):
         if sum("{n}" in name for name in table.columns) >= MIN_NUMBERED:
@@ -121,6 +127,8 @@ def _of_kind(records: Records) -> str:
             "the first line holds answers, not names of columns; next: columns are called 1, 2, 3 then, as in "
             f"{COMMAND} --no-header --type triplet --columns anchor=1,near=2,far=3"
         )
+    if fact := _paths_beside_names(columns):
+        return fact
     shares = [column for column in columns if SHARE & set(column.words) and all(map(_is_part, column.distinct))]
     if shares and len(shares[0].distinct) > 2:
         return f"column {shares[0].name} holds shares of votes, and no column says of how many"
@@ -143,9 +151,17 @@ def _of_kind(records: Records) -> str:
         return f"columns {names} hold objects, and no column an answer: this looks like a design"
     if answered and not groups and (same := _same_objects(answered[0], columns)):
         names = ", ".join(column.name for column in same)
-        return f"columns {names} hold the same objects, and no column says which of them was chosen"
+        fact = f"columns {names} hold the same objects, and no column says which of them was chosen"
+        return f"{fact}; {RESHAPE}" if len(same) > MAX_OF_ONE_ANSWER else fact
     if answered and not groups:
-        return f"column {answered[0].name} could be an answer, but no names of columns say which hold the objects shown"
+        if (named := [name for name in records.columns if name in answered[0].distinct]) and len(named) > 1:
+            return f"column {answered[0].name} names columns: {', '.join(named)}"
+        fact = f"column {answered[0].name} could be an answer, but no names of columns say which hold the objects shown"
+        others = [
+            column for column in columns if column.name not in [one.name for one in answered] and len(column.items) > 2
+        ]
+        alike = sum(column.words[:-1] == answered[0].words[:-1] or " " in column.name for column in columns)
+        return f"{fact}; {RESHAPE}" if alike > 2 or len(others) < 3 else fact
     if answered and named_share(answered[0], groups[0]) >= MIN_FIT:
         names, size = ", ".join(column.name for column in groups[0]), len(groups[0])
         if size > 3:
@@ -165,6 +181,27 @@ def _of_kind(records: Records) -> str:
             f"column {answered[0].name} ({', '.join(texts[:5])}) could be the answer, and does not name what columns"
             f" {names} hold; say what its values mean with --codes chosen:{texts[0]}=COLUMN,...{unless}"
         )
+    return ""
+
+
+_PATH = re.compile(r"(?:.*[/\\\\])?(.*?)[_ -]?[0-9]*\.[A-Za-z]{3,4}")
+
+
+def _paths_beside_names(columns: Sequence[Column]) -> str:
+    """What to say of answers that are paths of images, where other columns hold the names of the objects."""
+    for column in columns:
+        stems = [match[1].casefold() for text in column.items if (match := _PATH.fullmatch(text))]
+        if len(stems) < max(3, len(column.items)):
+            continue
+        named = [
+            other for other in columns if other is not column and {text.casefold() for text in other.items} >= {*stems}
+        ]
+        if len(named) > 1:
+            names, path = ", ".join(other.name for other in named), min(column.items)
+            return (
+                f"column {column.name} holds paths of files ({path}), and {names} hold names ({min(named[0].items)}); "
+                "next: write the names of the objects instead of the paths"
+            )
     return ""
 
 

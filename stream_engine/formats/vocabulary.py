@@ -159,7 +159,7 @@ _PARTICIPANTS = (
     "respondent responseid userid user annotator rater completedby annotationscompletedby judge observer "
     "participation srid runid sessionid token id studyresultid informant raterid judgeid observerid annotatorid "
     "obs coder emailaddress username person assignmentworkerid participante partecipante soggetto proefpersoon "
-    "agentid vp vpn vpnr vpcode versuchsperson proband teilnehmer case recordid sujet sujeto session"
+    "agentid vp vpn vpnr vpcode versuchsperson proband teilnehmer case recordid sujet sujeto who session"
 )
 _PEOPLE = (  # with and without a word for a number
     "participant subject worker respondent rater annotator proband probanden versuchsperson versuchspersonen "

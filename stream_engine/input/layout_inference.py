@@ -1,24 +1,26 @@
 """How the input of a run is read if no options say so: inferred from its first records, shown in words, never
 guessed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from shlex import quote
 
 from msgspec import structs
 
+from stream_engine.formats.doubtful_rows import below_in_words, columns_of, copies, doubts, other_table
+from stream_engine.formats.event_fields import OPTIONAL, PACE
 from stream_engine.formats.example_reading import example_reading
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.inference import understood
 from stream_engine.formats.json_places import is_utf8
 from stream_engine.formats.options import UnusableOptions
-from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Reading
+from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Reading, in_doubt
 from stream_engine.formats.record_columns import Records
 from stream_engine.formats.record_filters import matching
 from stream_engine.formats.response_times import seconds_of_no_date
 from stream_engine.formats.trial_filters import header_rows
-from stream_engine.formats.unreadable import COMMAND, fact_of, header_again
+from stream_engine.formats.unreadable import COMMAND, RESHAPE, fact_of, header_again
 from stream_engine.input.answers_in_words import answers, in_words
 from stream_engine.input.decoding import RecordDecoder
 from stream_engine.input.first_records import MAX_FILES, first_of_files, first_records, other_sheets, with_later_marks
@@ -26,6 +28,9 @@ from stream_engine.input.settings import Input, Settings
 from stream_engine.input.source_checks import check_runnable
 from stream_engine.input.sources import event_options
 from stream_engine.input.stored_options import PreparedSettings, as_arguments, asked_options
+
+ADDED_FIELDS = {*OPTIONAL, "catch"}  # whose columns are added to a reading that is found
+TOPICS = {"participant": {"worker"}, "response times": {"time", *PACE}, "time": {"time", *PACE}}  # of evidence
 
 
 def prepare(settings: Settings, command: str = "") -> PreparedSettings:
@@ -36,13 +41,34 @@ def prepare(settings: Settings, command: str = "") -> PreparedSettings:
     Raises what `check_runnable` raises.
     """
     check_runnable(settings)
+    prepared = _prepared(settings, command)
+    if prepared.problem:
+        return prepared
+    return prepared._replace(evidence=(*prepared.evidence, *_doubtful_rows(prepared.settings)))
+
+
+def _prepared(settings: Settings, command: str) -> PreparedSettings:
+    """`prepare`, without what is said of rows that are doubtful however they are read."""
     events = settings.input
-    if events.type_ is not None or events.columns or events.answers_by != "name" or events.codes or events.separator:
-        return PreparedSettings(settings, evidence=_times_of_no_date(settings))
+    if events.type_ is not None or events.answers_by != "name" or events.codes or events.separator:
+        return PreparedSettings(_with_times_of_copies(settings), evidence=_times_of_no_date(settings))
+    if not events.columns:
+        return _inferred(settings, command)
+    more = {*events.columns} <= ADDED_FIELDS
+    if more and not {"anchor", "near", "far", "type", "near_i"} & {*first_records(settings).columns}:
+        return _inferred(settings, command)
+    return PreparedSettings(_with_times_of_copies(settings), evidence=_times_of_no_date(settings))
+
+
+def _inferred(settings: Settings, command: str) -> PreparedSettings:
+    """The reading that the records decide, with the columns that the settings add to it."""
+    events = settings.input
     problem, encoding = "", _encoding(settings)
     for layout in (*_layouts(settings), structs.replace(events, encoding=encoding)):
         layout_settings = structs.replace(settings, input=layout)
         records = with_later_marks(layout_settings, first_records(layout_settings))
+        if (begin := other_table(matching(records, events.where))) is not None:
+            return PreparedSettings(settings, problem=f"{settings.source[0]}: {_below(settings, records, begin)}")
         if header_rows_again := header_again(matching(records, events.where)):
             rows = records.select(row for row in range(records.size) if row not in {*header_rows_again})
             header_problem = _repeated_header(
@@ -51,10 +77,12 @@ def prepare(settings: Settings, command: str = "") -> PreparedSettings:
             return PreparedSettings(settings, problem=f"{settings.source[0]}: {header_problem}")
         understanding = understood(records, events.where)
         candidates = [_with_reading(layout_settings, reading) for reading in understanding.readings]
-        if len(candidates) == 1 and not understanding.readings[0].doubt:
-            options = asked_options(candidates[0])
+        is_read = layout.encoding == encoding or (candidates and _reads_half(candidates[0]))
+        if len(candidates) == 1 and not understanding.readings[0].doubt and is_read:
+            reading = _with_times_of_copies(candidates[0])
+            options = asked_options(reading)
             line = "" if options == asked_options(settings) else f"read as {as_arguments(options)}"
-            return PreparedSettings(candidates[0], True, understanding.readings[0].evidence, line)
+            return PreparedSettings(reading, True, _without(understanding.readings[0].evidence, events.columns), line)
         if candidates and (layout.encoding == encoding or _reads_most(candidates[0])):
             return _with_rivals(settings, understanding.readings[0], candidates, command)
         if not problem and understanding.obstacle:
@@ -68,6 +96,48 @@ def prepare(settings: Settings, command: str = "") -> PreparedSettings:
         problem = f"{problem or 'no answers are recognised'}; {sheets}: save the sheet of the answers as a file"
     problem = problem.replace(COMMAND, command_of(structs.replace(settings, input=Input()), command))
     return PreparedSettings(settings, problem=f"{settings.source[0]}: {problem}" if problem else "")
+
+
+def _without(evidence: tuple[Decision, ...], columns: Mapping[str, str]) -> tuple[Decision, ...]:
+    """The evidence without what it says of fields whose columns were given."""
+    topics = {topic for topic, fields in TOPICS.items() if fields & columns.keys()}
+    evidence = tuple(decision for decision in evidence if decision.topic not in topics)
+    if "worker" in columns:
+        evidence = tuple(decision for decision in evidence if (decision.topic, decision.choice) != (IN_DOUBT, "none"))
+    return evidence
+
+
+def _doubtful_rows(settings: Settings) -> list[Decision]:
+    """What to say of rows that count, and perhaps should not."""
+    if settings.follow:
+        return []
+    records = matching(first_records(settings), settings.input.where)
+    return doubts(records, event_options(settings).columns, settings.input.drop_duplicates)
+
+
+def _with_times_of_copies(settings: Settings) -> Settings:
+    """The settings with the column of times that tells copies from answers that are alike, if copies are dropped."""
+    events = settings.input
+    if not events.drop_duplicates or {"time", *PACE} & events.columns.keys():
+        return settings
+    records = first_records(settings)
+    columns = columns_of(records, event_options(settings).columns)
+    _, key, is_time = copies(records, sum(columns.values(), ()))
+    if not is_time or "worker" not in columns or "time" in columns:
+        return settings
+    return structs.replace(settings, input=structs.replace(events, columns={**events.columns, "time": key}))
+
+
+def _below(settings: Settings, records: Records, begin: int) -> str:
+    """What to say of another table below the answers, and how to leave it out."""
+    fact = below_in_words(records, begin)
+    is_csv = len(settings.source) == 1 and settings.source[0].casefold().endswith((".csv", ".tsv", ".txt"))
+    if not is_csv or settings.input.where:
+        return f"{fact}; next: save the answers as a file of their own"
+    answers = f"answers{Path(settings.source[0]).suffix}"
+    of_answers = command_of(structs.replace(settings, source=(answers,)))
+    n_lines = begin + settings.input.skip_rows + settings.input.header
+    return f"{fact}; next: head -n {n_lines} {quote(settings.source[0])} > {answers}, then {of_answers}"
 
 
 def working_readings(settings: Settings) -> tuple[Settings, ...]:
@@ -133,7 +203,12 @@ def _example(settings: Settings, command: str) -> str:
     trial = _with_reading(settings, reading) if reading is not None else settings
     if reading is not None and _reads_most(trial):
         answer = f"({'; '.join(examples(trial, 1))}), if that is what was answered"
-        return f"{command_of(trial, command)} {answer}; columns that are not named are left out"
+        who = (
+            ""
+            if "worker" in reading.columns
+            else ", and no participants are read: add participant=COLUMN if one says who answered"
+        )
+        return f"{command_of(trial, command)} {answer}; columns that are not named are left out{who}"
     fields = {"anchor": "COLUMN", "shown": "COLUMN|COLUMN", "chosen": "COLUMN"}
     form = structs.replace(settings, input=structs.replace(settings.input, type_="pick", columns=fields))
     return (
@@ -161,6 +236,7 @@ def _repeated_header(
 
 def _with_rivals(settings: Settings, first: Reading, candidates: list[Settings], command: str) -> PreparedSettings:
     """The settings with the rival readings that read nearly all rows of the file, of which a person chooses."""
+    nothing_fits = "" if any(map(_reads_half, candidates)) else f"; {RESHAPE}"
     candidates = [candidate for candidate in candidates if _reads_most(candidate)]
     commands = _offered(candidates, command)
     encoding = candidates[0].input.encoding if candidates else settings.input.encoding
@@ -169,8 +245,8 @@ def _with_rivals(settings: Settings, first: Reading, candidates: list[Settings],
         if encoding == settings.input.encoding
         else f"{first.doubt}; the text is not UTF-8 (--encoding {encoding})"
     )
-    step = f"; next: {commands}" if commands else _next_step(Obstacle(doubt), settings, command)
-    problem = f"{settings.source[0]}: {doubt}; nothing was read{step}"
+    step = f"; next: {commands}" if commands else nothing_fits or _next_step(Obstacle(doubt), settings, command)
+    problem = "; ".join([f"{settings.source[0]}: {doubt}; nothing was read{step}", *in_doubt(first.evidence)])
     return PreparedSettings(settings, True, first.evidence, "", doubt, tuple(candidates), problem)
 
 
@@ -185,7 +261,12 @@ def _offered(candidates: list[Settings], command: str) -> str:
 MAX_REJECTED_SHARE = 0.1  # of the rows, by a reading that is offered
 
 
-def _reads_most(settings: Settings) -> bool:
+def _reads_half(settings: Settings) -> bool:
+    """Whether these settings read half of the first rows that they do not filter: others are in another encoding."""
+    return _reads_most(settings, 0.5)
+
+
+def _reads_most(settings: Settings, max_rejected: float = MAX_REJECTED_SHARE) -> bool:
     """Whether these settings read nearly all of the first rows that they do not filter."""
     ingest = RecordDecoder(event_options(settings)._replace(provenance=True), settings.input.format)
     n_read = n_rejected = 0
@@ -196,7 +277,7 @@ def _reads_most(settings: Settings) -> bool:
                 n_rejected += len(block.dead_letters)
     except (UnusableOptions, ValueError):
         return False
-    return n_read > 0 and n_rejected <= MAX_REJECTED_SHARE * (n_read + n_rejected)
+    return n_read > 0 and n_rejected <= max_rejected * (n_read + n_rejected)
 
 
 def _encoding(settings: Settings) -> str | None:
@@ -232,6 +313,9 @@ def _with_reading(settings: Settings, reading: Reading) -> Settings:
     events = settings.input
     where = {**events.where, **reading.where}
     columns = {field: "|".join(names) for field, names in reading.columns.items()}
+    if {"time", *PACE} & events.columns.keys():
+        columns = {field: names for field, names in columns.items() if field not in ("time", *PACE)}
+    columns |= events.columns
     codes = {field: dict(field_codes) for field, field_codes in reading.codes.items()}
     events = structs.replace(
         events, type_=reading.type or None, columns=columns, where=where, answers_by=reading.answers_by, codes=codes

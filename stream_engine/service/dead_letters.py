@@ -31,6 +31,7 @@ from stream_engine.state.engine import Engine
 
 ENCODING = "--encoding"  # in the message about a row in another encoding
 MIN_EVENTS = 100  # of an input, from which the rejected share indicates a wrong format
+MIN_EVENTS_OF_WHOLE = 10  # the same, of an input that was read to its end
 ELSEWHERE = "elsewhere"  # among the sinks of a sum: the letters that are in the folders of the states
 WAITING_FOR = "dead letters"  # the name of the wait for a disk that does not take them
 
@@ -176,18 +177,12 @@ class DeadLetters:
                 reason=commonest.reason,
                 message=commonest.message,
             )
-        n_rejected = self._n_rejected[input_name] = self._n_rejected.get(input_name, 0) + len(letters)
+        self._n_rejected[input_name] = self._n_rejected.get(input_name, 0) + len(letters)
         events = self._n_seen[input_name] = (
             self._n_seen.get(input_name, 0) + len(letters) + sum(block.decoded.events.values())
         )
-        if events >= MIN_EVENTS and n_rejected > self.max_ratio * events and not self._is_proven(input_name):
-            message = commonest.message if commonest else self.first
-            raise RunFailed(
-                f"{input_name}: {n_rejected} of {events} events were rejected ({message}), more than "
-                f"--max-reject-ratio {self.max_ratio:g}: another format? Nothing after snapshot {last_snapshot} is "
-                "kept; correct --type, --columns, --where, --encoding or --format (stream-engine preview shows what "
-                "is read) and run again"
-            )
+        if events >= MIN_EVENTS:
+            self._raise_if_too_many(input_name, commonest.message if commonest else self.first, last_snapshot)
         self._note_share(input_name, letters, sum(block.decoded.events.values()))
 
     def _is_proven(self, where: str) -> bool:
@@ -217,7 +212,8 @@ class DeadLetters:
             self._log.info("the newest events are accepted again", input=input_name, share=round(recent.share(), 3))
 
     def check_something_was_right(self, last_snapshot: int) -> None:
-        """Called at the end of an input. Raises `RunFailed` if all events were rejected, however few there were."""
+        """Called at the end of all inputs. Raises `RunFailed` if all events were rejected, however few there were, or
+        too many of one input."""
         inputs = [input_name for input_name in self._n_seen if not self._is_proven(input_name)]
         n_rejected, events = (
             sum(counts[input_name] for input_name in inputs) for counts in (self._n_rejected, self._n_seen)
@@ -229,6 +225,20 @@ class DeadLetters:
                 f"all {n_rejected:,} events were rejected (first: {self.first}). Nothing after snapshot "
                 f"{last_snapshot} is kept; correct --type, --columns or --format (stream-engine preview shows what is "
                 f"read) and run again{advice if last_snapshot else ''}"
+            )
+        for input_name in inputs:
+            if self._n_seen[input_name] >= MIN_EVENTS_OF_WHOLE:
+                self._raise_if_too_many(input_name, self.first, last_snapshot)
+
+    def _raise_if_too_many(self, input_name: str, message: str, last_snapshot: int) -> None:
+        """Raises `RunFailed` if too many events of an input were rejected."""
+        n_rejected, events = self._n_rejected[input_name], self._n_seen[input_name]
+        if n_rejected > self.max_ratio * events and not self._is_proven(input_name):
+            raise RunFailed(
+                f"{input_name}: {n_rejected} of {events} events were rejected ({message}), more than "
+                f"--max-reject-ratio {self.max_ratio:g}: another format? Nothing after snapshot {last_snapshot} is "
+                "kept; correct --type, --columns, --where, --encoding or --format (stream-engine preview shows what "
+                "is read) and run again"
             )
 
     def _append(self, letters: list[DeadLetter]) -> None:

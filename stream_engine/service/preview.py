@@ -1,5 +1,6 @@
 """How a run would read the first events of files, and what a person should check. Nothing is written."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,6 +17,7 @@ from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.data.suspicious_names import suspicious_names
 from stream_engine.evaluation.connection import joined
 from stream_engine.formats.answers import column_of
+from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.event_fields import fields_of
 from stream_engine.formats.options import EventOptions
 from stream_engine.formats.reading import IN_DOUBT, excluding, in_doubt
@@ -27,7 +29,7 @@ from stream_engine.input.first_records import MAX_ROWS, first_columns, first_rec
 from stream_engine.input.layout_inference import PreparedSettings, command_of, examples, prepare, working_readings
 from stream_engine.input.settings import Settings
 from stream_engine.input.sources import event_options, source, text_layout_of
-from stream_engine.service.dead_letters import ENCODING, MIN_EVENTS
+from stream_engine.service.dead_letters import ENCODING, MIN_EVENTS, MIN_EVENTS_OF_WHOLE
 
 N_FIRST = 5  # events that are shown
 LABEL = EVENT_TYPES.index("label")
@@ -81,7 +83,8 @@ class Preview:
     @property
     def is_refused(self) -> bool:
         """Whether a run over the same events would fail."""
-        has_enough = self.events + sum(self.refused.values()) >= MIN_EVENTS
+        least = MIN_EVENTS_OF_WHOLE if self.whole else MIN_EVENTS
+        has_enough = self.events + sum(self.refused.values()) >= least
         return (has_enough and self.rejected_share > self.max_reject_ratio) or (bool(self.refused) and not self.events)
 
 
@@ -184,10 +187,16 @@ def _no_answers(settings: Settings) -> str:
         for n, text in unknown
         if text not in names
         and _plain(text) not in spellings
+        and not re.search(r"[/\\\\|;]|\.[a-z]{3,4}$", text)  # a path, or a name or list with a separator
         and column_of(text, shown) < 0
         and all(place_in(words_of(text), order) < 0 for order in SPATIAL)
     ]
     n, value = max(unknown, default=(0, ""))
+    shown_texts = {text for name in shown if name in records.columns for text in records.columns[name].distinct}
+    listed = [(n, text) for text, n in texts.items() if text in shown_texts and LIST_SEPARATOR in (text or "")]
+    if listed and not value:
+        n, value = max(listed)
+        return f"{n:,} are {value!r}, read as a list: --separator with a sign that no name has, if it is one name"
     return f"{n:,} are {value!r}: leave them out with --where '{events.columns[answer]}!={value}'" if n > 1 else ""
 
 
@@ -200,6 +209,7 @@ def _with_rivals(settings: Settings, prepared_settings: PreparedSettings) -> Pre
     """The readings that fit equally well, each with its command."""
     result = Preview("", first_columns(settings), doubt=prepared_settings.doubt)
     result.evidence = [list(rival) for rival in excluding(prepared_settings.evidence)]
+    result.notices = in_doubt(prepared_settings.evidence)
     result.readings = [[command_of(rival), *examples(rival, 1)] for rival in prepared_settings.rivals]
     return result
 

@@ -15,6 +15,7 @@ def as_text(result: Preview, source: str) -> str:
         lines += [
             f"  rows that this excludes: --where {quote(excluded)}, {why}" for _, excluded, why in result.evidence
         ]
+        lines += [f"  warning: {notice}" for notice in result.notices]
         return "\n".join([*lines, "nothing was written"])
     extent = "whole input" if result.whole else "beginning of the input"
     rows: Mapping[str, str] = {

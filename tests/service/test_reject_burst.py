@@ -60,7 +60,9 @@ def test_a_wrong_file_ends_the_run_and_is_not_kept(tmp_path, counted):
     one_line(run(few, tmp_path / "s", 1).stderr)
 
 
-@pytest.mark.parametrize("right, wrong, stops", [(60, 50, False), (60, 90, True), (0, 3, True), (8, 9, False)])
+@pytest.mark.parametrize(
+    "right, wrong, stops", [(60, 50, False), (60, 90, True), (0, 3, True), (4, 5, False), (8, 9, True)]
+)
 def test_a_preview_says_whether_a_run_would_stop(tmp_path, right, wrong, stops):
     path = jsonl(tmp_path / "a.jsonl", RIGHT[:1] * right + ["{}"] * wrong)
     said = engine("preview", path, status=int(stops)).stdout
