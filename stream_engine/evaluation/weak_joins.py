@@ -36,7 +36,7 @@ def well_joined(questions: Sequence[Sequence[np.ndarray]], n: int) -> np.ndarray
     merged = _merged(weights)
     _, inverse, sizes = np.unique(merged, return_inverse=True, return_counts=True)
     label = np.where(sizes[inverse] >= MIN_OBJECTS, merged, -1)
-    if len(np.unique(label[label >= 0])) < 2:
+    if len(set(label[label >= 0].tolist())) < 2:
         return np.full(n, -1)
     _attach(label, weights)
     while True:  # what was attached may join two sets
@@ -44,7 +44,7 @@ def well_joined(questions: Sequence[Sequence[np.ndarray]], n: int) -> np.ndarray
         sets, number = np.unique(alone, return_inverse=True)
         merged = _merged(_summed(weights, number))
         label = np.where(label < 0, -1, sets[merged][number])
-        if len(np.unique(merged)) == len(sets):
+        if len(set(merged.tolist())) == len(sets):
             return label
 
 
@@ -119,7 +119,7 @@ def _attach(label: np.ndarray, weights: np.ndarray) -> None:
     """Give each object without a set (-1) the one that most of its questions are about, in place; in rounds, as it may
     be asked about only with others that have none."""
     while len(rest := np.flatnonzero(label < 0)):
-        sets = np.unique(label[label >= 0])
+        sets = np.array(sorted(set(label[label >= 0].tolist())))
         to_set = np.stack([weights[rest][:, label == one].sum(axis=1) for one in sets], axis=1)
         found = to_set.max(axis=1) > 0
         if not found.any():
