@@ -10,7 +10,8 @@ embedding is cblearn's STE (PYTHON is an interpreter that has it), fitted once i
 Then, or with `--kept` without any measurement, the figure is drawn and its table printed.
 
 An exponent is that of a cost of `start + factor * size ** exponent`, fitted with relative errors. The range after it
-is what the fit gives when one of the sizes is left out.
+is what the fit gives when one of the sizes is left out. A cost that does not double from nothing to the largest size
+hardly grows.
 
 `sets` is a default `run` on each file of answers of `field`, as its authors give it, beside STE in five dimensions; its
 rows go to results.jsonl.
@@ -50,7 +51,11 @@ MOST_CPU = 60.0  # of a point
 MOST_WALL = 900.0  # after which a command is stopped
 ANSWERS = 30  # of each object
 POWERS = np.arange(0.05, 4.001, 0.05)
-COSTS: dict[str, tuple[str, float]] = {"cpu": ("CPU seconds", 1.0), "peak": ("peak memory, MB", 1e-6)}
+COSTS = {  # label, unit, limits of the axes
+    "cpu": ("CPU seconds", 1.0, (0.2, 500.0)),
+    "peak": ("peak memory, MB", 1e-6, (80.0, 8000.0)),
+}
+WIDE = 1.0  # range of an exponent without one of the sizes, above which it says nothing
 
 
 class Case(NamedTuple):
@@ -183,7 +188,7 @@ PANELS = {
     "embed-participants": Panel(
         "embedding, 100 answers a participant",
         "participants",
-        (1, 10, 30, 100, 300),
+        (1, 3, 10, 30, 100, 300),
         of_people,
         {"embedding": partial(refit, "embedding")},
     ),
@@ -230,11 +235,36 @@ class Fit(NamedTuple):
         return min(tried, key=lambda each: each[0])[1]
 
 
-def without_one(sizes: list[float], costs: list[float]) -> tuple[float, float]:
-    """The smallest and the largest power of fits without one of the sizes."""
-    rest = [[at for at in range(len(sizes)) if at != out] for out in range(len(sizes))]
-    powers = [Fit.of([sizes[at] for at in each], [costs[at] for at in each]).power for each in rest]
-    return min(powers), max(powers)
+class Exponent(NamedTuple):
+    """The fit of a line, the range of its power without one of the sizes, and both in words."""
+
+    fit: Fit
+    low: float
+    high: float
+
+    @property
+    def clear(self) -> bool:
+        """Whether it may be shown."""
+        return not self.fit.grows or self.high - self.low <= WIDE
+
+    @property
+    def words(self) -> str:
+        """For the legend."""
+        return ("hardly grows" if not self.fit.grows else f"{self.fit.power:.1f}") if self.clear else "unclear"
+
+    @property
+    def cell(self) -> str:
+        """For the table."""
+        return f"{self.fit.power:.2f} ({self.low:.2f} to {self.high:.2f})" if self.fit.grows else "hardly grows"
+
+    @classmethod
+    def of(cls, points: list[dict[str, Any]], cost: str) -> "Exponent | None":
+        """None with fewer than four points."""
+        if len(points) < 4:
+            return None
+        size, costs = (np.array([each[name] for each in points], float) for name in ("size", cost))
+        powers = [Fit.of(np.delete(size, out), np.delete(costs, out)).power for out in range(len(size))]
+        return cls(Fit.of(size, costs), min(powers), max(powers))
 
 
 def kept(panel: str, line: str) -> dict[int, dict[str, Any]]:
@@ -290,16 +320,6 @@ def measured() -> Iterator[tuple[str, str, list[dict[str, Any]], list[dict[str, 
             yield name, line, [row for row in points if "cpu" in row], [row for row in points if "cpu" not in row]
 
 
-def power(points: list[dict[str, Any]], cost: str) -> str:
-    """The exponent and its range, or that the cost hardly grows."""
-    sizes, costs = [float(each["size"]) for each in points], [each[cost] for each in points]
-    if len(points) < 4:
-        return ""
-    made = Fit.of(sizes, costs)
-    low, high = without_one(sizes, costs)
-    return f"{made.power:.2f} ({low:.2f} to {high:.2f})" if made.grows else "less than doubles"
-
-
 def table() -> str:
     """Costs at the smallest and the largest size that was measured, and exponents."""
     heads = ("cost of", "against", "from, to", "CPU s", "exponent", "peak MB", "exponent", "left out")
@@ -308,10 +328,15 @@ def table() -> str:
         if not points:
             continue
         first, last = points[0], points[-1]
+
+        def said(cost: str, points: list[dict[str, Any]] = points) -> str:
+            exponent = Exponent.of(points, cost)
+            return exponent.cell if exponent else ""
+
         cells = [f"{PANELS[name].title}: {line.rstrip('*')}", PANELS[name].axis]
         cells.append(f"{first['size']:,}, {last['size']:,}")
-        cells += [f"{first['cpu']:.1f}, {last['cpu']:.1f}", power(points, "cpu")]
-        cells += [f"{first['peak'] / 1e6:.0f}, {last['peak'] / 1e6:.0f}", power(points, "peak")]
+        cells += [f"{first['cpu']:.1f}, {last['cpu']:.1f}", said("cpu")]
+        cells += [f"{first['peak'] / 1e6:.0f}, {last['peak'] / 1e6:.0f}", said("peak")]
         cells.append("; ".join(f"from {each['size']:,} ({each['left_out']})" for each in out))
         lines.append(f"| {' | '.join(cells)} |".replace("|  |", "| |").replace("|  |", "| |"))
     return "\n".join(lines)
@@ -324,13 +349,14 @@ def draw(out: Path) -> None:
     with style():
         from matplotlib import pyplot, ticker
 
+        pyplot.rcParams["font.sans-serif"] = ["DejaVu Sans"]  # a list of others would be repeated in each text
         columns = 4
         blocks = -(-len(PANELS) // columns)
         figure, axes = pyplot.subplots(2 * blocks, columns, figsize=(12.8, 5.6 * blocks))
         for axis in axes.flat:
             axis.set_visible(False)
         for at, (name, panel) in enumerate(PANELS.items()):
-            for below, (cost, (label, unit)) in enumerate(COSTS.items()):
+            for below, (cost, (label, unit, limits)) in enumerate(COSTS.items()):
                 axis = axes[2 * (at // columns) + below, at % columns]
                 axis.set_visible(True)
                 for number, line in enumerate(panel.lines):
@@ -342,21 +368,27 @@ def draw(out: Path) -> None:
                     rival = line.endswith("*")
                     colour, mark = ("0.45", "s") if rival else (f"C{number}", "o")
                     text = line.rstrip("*")
-                    if len(points) >= 4:
-                        made = Fit.of(sizes, costs)
-                        text += f": {made.power:.1f}" if made.grows else ": hardly grows"
-                        fine = np.geomspace(sizes[0], sizes[-1], 25)
-                        axis.plot(fine, made.at(fine / sizes[-1]), "--" if rival else "-", color=colour, lw=1)
+                    if exponent := Exponent.of(points, cost):
+                        text += f": {exponent.words}"
+                        fine = np.geomspace(sizes[0], sizes[-1], 15)
+                        curve = exponent.fit.at(fine / sizes[-1]) * unit
+                        if exponent.clear:
+                            axis.plot(fine, curve, "--" if rival else "-", color=colour, lw=1)
                     axis.plot(sizes, costs, mark, color=colour, ms=4, label=text)
-                axis.set(xscale="log", yscale="log", xlabel=panel.axis)
+                axis.set(xscale="log", yscale="log", ylim=limits)
+                axis.spines[["top", "right"]].set_visible(False)
                 for each in (axis.xaxis, axis.yaxis):
                     each.set_minor_locator(ticker.NullLocator())
-                axis.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
-                axis.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
-                axis.margins(y=0.15)
+                axis.xaxis.set_major_locator(ticker.FixedLocator(panel.sizes))
+                axis.xaxis.set_major_formatter(ticker.EngFormatter(sep="") if below else ticker.NullFormatter())
+                form = ticker.NullFormatter() if at % columns else ticker.FormatStrFormatter("%g")
+                axis.yaxis.set_major_formatter(form)
+                axis.yaxis.set_major_locator(ticker.LogLocator())
                 if axis.lines:
-                    axis.legend(fontsize=8, title="exponent", title_fontsize=8)
-                if not below:
+                    axis.legend(fontsize=8, title="exponent", title_fontsize=8, loc="upper left", frameon=False)
+                if below:
+                    axis.set_xlabel(panel.axis)
+                else:
                     axis.set_title(panel.title, fontsize=9)
                 if not at % columns:
                     axis.set_ylabel(label)
