@@ -10,8 +10,8 @@ embedding is cblearn's STE (PYTHON is an interpreter that has it), fitted once i
 Then, or with `--kept` without any measurement, the figure is drawn and its table printed.
 
 An exponent is that of a cost of `start + factor * size ** exponent`, fitted with relative errors. The range after it
-is what the fit gives when one of the sizes is left out. A cost that does not double from nothing to the largest size
-hardly grows.
+is what the fit gives when one of the sizes is left out. A cost that does not double from the smallest to the largest
+size hardly grows.
 
 `sets` is a default `run` on each file of answers of `field`, as its authors give it, beside STE in five dimensions; its
 rows go to results.jsonl.
@@ -208,6 +208,7 @@ class Fit(NamedTuple):
     start: float
     extra: float
     power: float
+    first: float  # share of the largest size that the smallest is
 
     def at(self, share: np.ndarray) -> np.ndarray:
         """The cost at shares of the largest size."""
@@ -215,15 +216,15 @@ class Fit(NamedTuple):
 
     @property
     def grows(self) -> bool:
-        """Whether the largest size costs at least twice what no size at all does."""
-        return self.extra >= self.start
+        """Whether the largest size costs at least twice as much as the smallest."""
+        return bool(self.at(np.array(1.0)) >= 2 * self.at(np.array(self.first)))
 
     @classmethod
     def of(cls, sizes: Iterable[float], costs: Iterable[float]) -> "Fit":
         """By the smallest sum of squared relative errors.
 
         >>> made = Fit.of([1, 10, 100, 1000], [2.001, 2.1, 12, 1002])
-        >>> [round(each, 2) for each in made], made.grows
+        >>> [round(each, 2) for each in made[:3]], made.grows
         ([2.0, 1000.0, 2.0], True)
         """
         size, cost = np.array(list(sizes), float), np.array(list(costs), float)
@@ -231,7 +232,7 @@ class Fit(NamedTuple):
         for power in POWERS:
             terms = np.stack([np.ones(len(size)), share**power], axis=1) / cost[:, None]
             (start, extra), error = nnls(terms, np.ones(len(size)))
-            tried.append((error, cls(float(start), float(extra), float(power))))
+            tried.append((error, cls(float(start), float(extra), float(power), float(share.min()))))
         return min(tried, key=lambda each: each[0])[1]
 
 
@@ -385,7 +386,14 @@ def draw(out: Path) -> None:
                 axis.yaxis.set_major_formatter(form)
                 axis.yaxis.set_major_locator(ticker.LogLocator())
                 if axis.lines:
-                    axis.legend(fontsize=8, title="exponent", title_fontsize=8, loc="upper left", frameon=False)
+                    axis.legend(
+                        fontsize=8,
+                        title="exponent",
+                        title_fontsize=8,
+                        loc="upper left",
+                        frameon=False,
+                        alignment="left",
+                    )
                 if below:
                     axis.set_xlabel(panel.axis)
                 else:
@@ -394,7 +402,7 @@ def draw(out: Path) -> None:
                     axis.set_ylabel(label)
         figure.tight_layout()
         figure.savefig(out)
-    out.write_text("".join(f"{line.rstrip()}\n" for line in out.read_text().splitlines()))
+    out.write_text("".join(f"{line.strip()}\n" for line in out.read_text().splitlines()))
 
 
 def on_sets(rivals: str | None, names: list[str], folder: Path) -> Iterator[dict]:
