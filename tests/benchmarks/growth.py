@@ -371,7 +371,7 @@ def draw(out: Path) -> None:
                     text = line.rstrip("*")
                     if exponent := Exponent.of(points, cost):
                         text += f": {exponent.words}"
-                        fine = np.geomspace(sizes[0], sizes[-1], 15)
+                        fine = np.geomspace(sizes[0], sizes[-1], 10)
                         curve = exponent.fit.at(fine / sizes[-1]) * unit
                         if exponent.clear:
                             axis.plot(fine, curve, "--" if rival else "-", color=colour, lw=1)
@@ -402,7 +402,8 @@ def draw(out: Path) -> None:
                     axis.set_ylabel(label)
         figure.tight_layout()
         figure.savefig(out)
-    out.write_text("".join(f"{line.strip()}\n" for line in out.read_text().splitlines()))
+    lines = map(str.strip, out.read_text().splitlines())
+    out.write_text("".join(f"{line}\n" for line in lines if not line.startswith("<!-- ")))
 
 
 def on_sets(rivals: str | None, names: list[str], folder: Path) -> Iterator[dict]:
