@@ -402,7 +402,7 @@ def draw(out: Path) -> None:
                     axis.set_ylabel(label)
         figure.tight_layout()
         figure.savefig(out)
-    lines = map(str.strip, out.read_text().splitlines())
+    lines = map(str.strip, re.sub(r"(\.\d\d)\d+", r"\1", out.read_text()).splitlines())
     out.write_text("".join(f"{line}\n" for line in lines if not line.startswith("<!-- ")))
 
 
