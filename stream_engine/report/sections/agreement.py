@@ -16,9 +16,9 @@ def section(material: Material) -> Section:
     says = " ".join(each.text for each in both if each.level == RESULT and each.what != "conflicting_answers")
     gaps = tuple(finding.text for finding in both if finding.level == GAP)
     notes = tuple(
-        f"To list them: {finding.command}"
+        f"To list the participants: {finding.command}"
         for finding in findings["participants"]
-        if finding.command and finding.level != GAP
+        if finding.command and finding.level == RESULT
     )
     ceiling = material.facts.ceiling
     tables: tuple[Table, ...] = ()
