@@ -48,8 +48,9 @@ class Repeats:
             self._hashes_before.add(value)
         self.of_participant.update(provenance.workers[number] for number in provenance.worker[again].tolist())
         before, self.counted = self.counted, sum(self._repeated().values())
-        if self.counted > before:
-            decoded = decoded._replace(repeated=self.counted - before)
+        repeated = int(again.sum()) if self.drop else self.counted - before
+        if repeated > 0:
+            decoded = decoded._replace(repeated=repeated)
         return _dropped(decoded, again) if self.drop and again.any() else decoded
 
     def _repeated(self) -> dict[str, int]:

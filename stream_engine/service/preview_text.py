@@ -30,7 +30,7 @@ def as_text(result: Preview, source: str) -> str:
         "sets": _sets(result),
         "suspicious": ", ".join(" and ".join(f'"{name}"' for name in group) for group in result.suspicious),
         "participants": _participants(result),
-        "repeated": f"{result.repeated:,} questions, {result.repeated_alike:,} of them with the same answer"
+        "repeated": f"{result.repeated:,} repetitions of questions, {result.repeated_alike:,} with the same answer"
         if result.repeated
         else "",
         "warning": "; ".join(result.notices),

@@ -29,6 +29,7 @@ class CountersBefore(NamedTuple):
     comparisons: int
     rejected: Mapping[str, int]
     filtered: int
+    repeated: int
 
 
 def counters_of(run: OpenRun) -> CountersBefore:
@@ -40,6 +41,7 @@ def counters_of(run: OpenRun) -> CountersBefore:
         counters["comparisons"],
         dict(counters["rejected"]),
         counters["filtered"],
+        counters.get("repeated", 0),
     )
 
 
@@ -68,7 +70,11 @@ def result_line(
         f"{sum(rejected_now.values()):,} rejected{_why(run, +rejected_now)}",
     ]
     if counters_now.filtered > counters_before.filtered:
-        parts.append(f"{counters_now.filtered - counters_before.filtered:,} excluded ({_filters(run.settings)})")
+        copies = counters_now.repeated - counters_before.repeated if run.settings.input.drop_duplicates else 0
+        n_rows = counters_now.filtered - counters_before.filtered
+        others = [f"{n_rows - copies:,} {_filters(run.settings)}"] if n_rows > copies else []
+        reasons = [f"{_number_of(copies, 'copy', 'copies')}", *others] if copies else [_filters(run.settings)]
+        parts.append(f"{n_rows:,} excluded ({', '.join(reasons)})")
     models = f"{_fitted_models(run, failed)}{_unused_answer_column(run)}"
     also = "".join(f"; {finding.text}" for finding in findings_now.get("excluded", ()) if finding.what == "excluded")
     also += "".join(
@@ -100,14 +106,13 @@ def warned(findings_now: Findings) -> list[str]:
 
 
 def _filters(settings: Settings) -> str:
-    """Why rows were excluded: filters, or because they are copies or catch trials."""
+    """Why rows that are no copies were excluded: filters, or because they are catch trials."""
     reasons = [filters_as_text(settings.input.where)] if settings.input.where else []
-    reasons += ["copies"] if settings.input.drop_duplicates else []
     return " or ".join([*reasons, *(["catch trials"] if "catch" in settings.input.columns or not reasons else [])])
 
 
-def _number_of(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" + ("" if n == 1 else "s")
+def _number_of(n: int, noun: str, nouns: str = "") -> str:
+    return f"{n:,} {noun if n == 1 else nouns or f'{noun}s'}"
 
 
 def _sources(run: OpenRun) -> list[str]:

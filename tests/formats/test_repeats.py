@@ -30,6 +30,14 @@ def test_what_is_dropped_is_told_and_whether_the_times_say_that_it_is_a_copy(tim
     assert states(repeats.in_words(), said) and bool(said) == bool(repeats.in_words())
 
 
+def test_every_response_that_is_dropped_is_counted_as_a_copy():
+    block = decoder("json", EventOptions(provenance=True))(
+        "\n".join([json.dumps(ANSWER | {"worker": "w", "time": 1})] * 3).encode()
+    )
+    told = Repeats(True).without(block)
+    assert (told.repeated, told.filtered) == (2, 2)
+
+
 def test_copies_that_are_sure_and_not_are_told_apart():
     repeats = Repeats(True)
     people = [("sure", at) for at in (1, 2, 3, 3)] + [("unsure", at) for at in (1, 1, 1)]

@@ -24,6 +24,7 @@ from stream_engine.report.findings import models as findings_of_models
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.inline_svg import svg
 from stream_engine.report.material import material
+from stream_engine.report.sections import agreement as sections_of_agreement
 from stream_engine.report.sections import alignment, conflicts, dendrogram, learning, methods, next_questions
 from stream_engine.report.sections.object_map import legend
 from stream_engine.report.tiles import tiles
@@ -310,6 +311,7 @@ def test_careless_participants_are_counted_by_their_cause():
     values = dict.fromkeys(ResponseChecks._fields, np.ones(7, int)) | {k: np.array(v) for k, v in flags.items()}
     reasons = tuple("; ".join(ResponseChecks(**values).reasons(i)) for i in range(7))
     found = dict(each.removesuffix(")").split(" (") for each in agreement._why(reasons).split("; "))
+    found = {text: n.removesuffix(" participants with both") for text, n in found.items()}
     words = {"p_position": "one position", "p_run": "straight-lining", "p_fast": "300 ms"}
     for name, word in words.items():
         assert sum(int(n) for text, n in found.items() if word in text) == flags[name].count(0), name
@@ -339,3 +341,45 @@ def test_one_dimension_more_than_the_answers_support_is_the_first_that_adds_noth
 def test_objects_with_so_many_comparisons_are_not_those_with_fewer(answers, few):
     of = SimpleNamespace(answers=SimpleNamespace(answers=np.array(answers)), by_object=True)
     assert re.findall(r"(\d+) objects? ha\w+ fewer than 10 ", next_questions._advice(of)) == few
+
+
+def sent_twice(dropped: bool, n: int = 4) -> Facts:
+    """So many answers of one file that was sent twice, of eight rows that are no answers."""
+    answers = [{**each, "worker": "w"} for each in compared(6)]
+    again = {**answers[0], "near": answers[0]["far"], "far": answers[0]["near"]}
+    snapshot = snapshot_of([*answers, *([] if dropped else answers[:n]), again], ("triplet_counts", "judgements"))
+    options = {"columns": {"catch": "kind"}} | ({"drop_duplicates": True} if dropped else {})
+    more = {"repeated": n, "filtered": 8 + n * dropped, "input": {"options": options}}
+    counters, positions = {**snapshot.counters, **more}, {f"{Path.cwd()}/f.csv": Position(1)}
+    agreed = {"others": 0.8, "answers": 159, "themselves": 0.986, "own_answers": 4 * n}
+    fitted = Artifact("embedding", snapshot.digest, 1, {}, 0, {}, {"ceiling": agreed})
+    published = Published(snapshot._replace(counters=counters, positions=positions), {"embedding": fitted})
+    return Facts(published, Commands("DIR", "stream-engine report f.csv", read_by="--type triplet"))
+
+
+def test_agreement_that_rests_on_copies_is_not_said():
+    for dropped in (True, False):
+        facts = sent_twice(dropped)
+        texts = {each.what: each.text for each in agreement.agreement(facts)}
+        assert ("test_retest_agreement" in texts) == dropped == ("98.6" in " ".join(texts.values()))
+        assert ("several answers disagree" in texts["conflicting_answers"]) == dropped
+        assert ("copies" in texts["conflicting_answers"]) != dropped
+        (table,) = sections_of_agreement.section(material(facts.published)).tables
+        assert ("themselves" in table.columns["with"]) == dropped
+
+
+def test_rows_are_excluded_for_their_own_reason_in_the_text_for_a_paper_too():
+    for dropped in (True, False):
+        facts = sent_twice(dropped)
+        (found,) = [each for each in findings_of_data.read(facts) if each.what == "filtered"]
+        said = "12 rows … 4 copies … 8 others (catch trials)" if dropped else "8 rows … (catch trials)"
+        assert states(found.text, said) and found.text in methods.paper(facts)
+        assert ("4 copies of answers were counted" in methods.paper(facts)) != dropped
+
+
+def test_no_command_counts_copies_again_beside_one_that_does_not():
+    facts = sent_twice(False)
+    (twice,) = [each for each in findings_of_data.read(facts) if each.what == "sent_twice"]
+    assert twice.command == facts.commands.report == "stream-engine report f.csv --drop-duplicates"
+    assert "--type triplet --drop-duplicates && ask" in facts.on_a_state("ask")
+    assert sent_twice(True).commands.report == "stream-engine report f.csv"

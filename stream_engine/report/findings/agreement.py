@@ -21,6 +21,7 @@ from stream_engine.state.snapshot import triplet_columns
 SCORE_LEVEL, WEIGHTS_LEVEL = 0.05, 0.01  # of the tests of individual differences, as in `embedding.differences`
 SMALL_DIFFERENCE = 0.005  # of the accuracy, below which differences between participants are called small
 MIN_CERTAIN_REPEATS = 60  # somebody who repeats 95 % of their answers changes one of so many almost surely
+MANY_COPIES = 0.25  # of what a figure rests on, from which it is not said
 MIN_PARTICIPANTS = 5  # participants, below which flags are not counted: a count could identify a person
 
 
@@ -87,6 +88,15 @@ def _copies(facts: Facts) -> int:
     return 0 if facts.participants is None else int(facts.participants.responding.duplicates.sum())
 
 
+def says_how_often_again(facts: Facts) -> bool:
+    """Whether test-retest agreement is known and does not rest on copies, each of which makes two answers."""
+    themselves, answers = (figure(facts.ceiling, name) for name in ("themselves", "own_answers"))
+    copies = max(facts.copies_counted, _copies(facts))
+    if themselves is None or (facts.copies_counted and themselves == 1.0):
+        return False
+    return not copies or 2 * copies < MANY_COPIES * (answers or 0)
+
+
 def _weaker_check(facts: Facts) -> Iterator[Finding]:
     """That an embedding would notice more of those who guess, where there is none."""
     if "embedding" in facts.published.artifacts:
@@ -114,7 +124,7 @@ def _why(reasons: tuple[str, ...]) -> str:
     >>> _why(("answers at chance level (others predict 50%); lapse rate 0.90", "", "lapse rate 0.70"))
     'answers at chance level (1); mostly random answers (1)'
     >>> _why(("answers at chance level (others predict 50%); straight-lining: 40 in a row",))
-    'answers at chance level and straight-lining (1)'
+    'answers at chance level and straight-lining (1 participant with both)'
     """
     kinds = {
         "at chance level": "answers at chance level",
@@ -132,7 +142,15 @@ def _why(reasons: tuple[str, ...]) -> str:
             why.remove(kinds["lapse rate"])
         people[tuple(why)] += 1
     ordered = sorted(people.items(), key=lambda each: [*kinds.values()].index(each[0][0]) if each[0] else len(kinds))
-    return "; ".join(f"{listing(list(why))} ({count(n)})" for why, n in ordered)
+    each = {0: "", 1: "", 2: " with both"}
+    return "; ".join(
+        f"{listing(list(why))} ({some(n, 'participant') if len(why) > 1 else count(n)}"
+        f"{each.get(len(why), ' with all of these')})"
+        for why, n in ordered
+    )
+
+
+_AMONG = "copies of answers are counted, and cannot be told from repetitions"
 
 
 def agreement(facts: Facts) -> Iterator[Finding]:
@@ -154,17 +172,19 @@ def agreement(facts: Facts) -> Iterator[Finding]:
         text = f"Inter-rater agreement is unknown: {some(int(answers or 0), 'answer is', 'answers are')} to a question "
         text += "that somebody else answered, too, which are too few. Ask several participants the same questions."
         yield Finding("agreement_unknown", text, level=GAP)
+    copies = max(facts.copies_counted, _copies(facts))
     if themselves is not None:
         again = figure(ceiling, "own_answers")
-        if summary.get("repeated") and themselves == 1.0:
-            pass  # copies of responses, of which another finding tells
-        elif themselves == 1.0 and again is not None and again >= MIN_CERTAIN_REPEATS:
+        if not facts.copies_counted and themselves == 1.0 and again is not None and again >= MIN_CERTAIN_REPEATS:
             text = f"All {count(again)} answers to questions that a participant answered more than once are the same: "
             text += "rows may be in the data twice. Remove copies and read the data again; every figure counts them."
             yield Finding("only_same_answers", text, {"answers": again}, level=WARNING)
+        elif not says_how_often_again(facts):
+            text = "How often the same participant, asked again, gives the same answer is not said: "
+            yield Finding("test_retest_unknown", f"{text}{_AMONG}.", level=GAP)
         else:
             text = f"The same participant, asked again, gives the same answer in {percent(themselves)}"
-            text += " (copies of answers count as answers)." if _copies(facts) else "."
+            text += f" ({_AMONG})." if copies else "."
             yield Finding("test_retest_agreement", text, {"share": themselves})
     if not summary["triplets"] or not facts.published.snapshot.section("triplet_counts"):
         return
@@ -175,12 +195,17 @@ def agreement(facts: Facts) -> Iterator[Finding]:
     n_repeated, pairs = int(np.count_nonzero(again)), summary["contradicting_pairs"]
     minority = summary["contradicting_triplets"] / max(float(votes[again].sum()), 1.0)
     figures = {"questions": pairs, "repeated": n_repeated, "ties": ties, "share": minority}
-    if pairs:
+    if pairs and copies and copies >= MANY_COPIES * n_repeated:
+        text = f"{some(pairs, 'question has', 'questions have')} conflicting answers. Of how many with several answers "
+        text += f"is not said: {_AMONG}."
+        figures = {"questions": pairs}
+    elif pairs:
         text = (
             f"{count(pairs)} of {some(n_repeated, 'question')} with several answers {'has' if pairs == 1 else 'have'} "
         )
         text += f"conflicting answers ({count(ties)} of them tied); {percent(minority)} of the answers to questions "
         text += "with several answers disagree with the majority for their question (ties count half)."
+        text += f" Here, {_AMONG}." if copies else ""
     else:
         text = "No answer conflicts with another."
     if summary["quadruplets"]:

@@ -132,21 +132,23 @@ def read(facts: Facts) -> Iterator[Finding]:
         yield Finding("rejected", text, {"events": rejected, **summary["rejected"]}, command, WARNING)
     if repeated := summary.get("repeated"):
         text = f"{some(repeated, 'response was', 'responses were')} sent twice: the same participant, times and answer"
-        read_as = facts.published.snapshot.counters.get("input", {}).get("options") or {}
-        dropped = bool(isinstance(read_as, dict) and read_as.get("drop_duplicates"))
-        typed = f"{facts.commands.typed} --drop-duplicates" if facts.commands.typed and not dropped else ""
+        dropped = facts.copies_dropped > 0
+        typed = "" if dropped else facts.commands.typed
         again = (
             "A report with --drop-duplicates" if facts.commands.typed else "A run with --drop-duplicates --start-over"
         )
         text += "; the copies were dropped." if dropped else f". {again} counts each once."
+        text += " The other commands on this page do so, too." if typed else ""
         yield Finding("sent_twice", text, {"responses": repeated}, typed, RESULT if dropped else WARNING)
     if summary["filtered"]:
         n_rows = summary["filtered"] + events + rejected
-        share, unanswered = summary["filtered"] / n_rows, _only_unanswered(facts)
-        text = f"{some(summary['filtered'], 'row was', 'rows were')} excluded{_why_filtered(facts)}."
+        without_copies = summary["filtered"] - facts.copies_dropped
+        share, unanswered = without_copies / n_rows, without_copies and _only_unanswered(facts)
+        text = excluded_rows(facts)
         if unanswered:
-            text = f"{count(summary['filtered'])} of {some(n_rows, 'row')} ({percent(share)}) have no answer "
+            text = f"{count(without_copies)} of {some(n_rows, 'row')} ({percent(share)}) have no answer "
             text += f"({unanswered} is empty) and were excluded."
+            text += f" {excluded_rows(facts)}" if facts.copies_dropped else ""
         many = unanswered and share >= MANY_UNANSWERED
         text += " Check that the file holds all answers." if many else ""
         yield Finding("filtered", text, {"rows": summary["filtered"]}, level=WARNING if many else RESULT)
@@ -154,6 +156,17 @@ def read(facts: Facts) -> Iterator[Finding]:
         text = f"Unused columns: {listing(sorted(summary['unknown_fields']))}."
         yield Finding("unused_columns", text, {"columns": len(summary["unknown_fields"])})
     yield from times(facts)
+
+
+def excluded_rows(facts: Facts) -> str:
+    """How many rows were excluded, and why; copies that were dropped are counted by themselves."""
+    n, copies = facts.summary["filtered"], facts.copies_dropped
+    if not copies or n < copies:
+        return f"{some(n, 'row was', 'rows were')} excluded{_why_filtered(facts)}."
+    if n == copies:
+        return f"{some(n, 'row was', 'rows were')} excluded ({'a copy' if n == 1 else 'copies'})."
+    others = some(n - copies, "other")
+    return f"{count(n)} rows were excluded: {some(copies, 'copy', 'copies')} and {others}{_why_filtered(facts)}."
 
 
 def _why_filtered(facts: Facts) -> str:

@@ -75,11 +75,31 @@ class Facts:
         noted: Mapping[str, Any] = MappingProxyType({}),
     ):
         self.published, self.commands, self._noted = published, commands, noted
+        if self.copies_counted and commands.typed:  # whatever is typed next, copies are not counted again
+            both = (commands.typed, commands.read_by)
+            typed, read_by = (f"{text} --drop-duplicates".strip() for text in both)
+            self.commands = commands._replace(typed=typed, read_by=read_by)
 
     @cached_property
     def summary(self) -> dict[str, Any]:
         """The figures of the snapshot, by the contract's names."""
         return summary_of(self.published.snapshot)
+
+    @property
+    def read_as(self) -> Mapping[str, Any]:
+        """The input options that the state remembers; empty where it knows none."""
+        options = self.published.snapshot.counters.get("input", {}).get("options")
+        return options if isinstance(options, dict) else {}
+
+    @property
+    def copies_dropped(self) -> int:
+        """How many responses that were sent twice are not counted again."""
+        return int(self.published.snapshot.counters.get("repeated", 0)) if self.read_as.get("drop_duplicates") else 0
+
+    @property
+    def copies_counted(self) -> int:
+        """How many responses that were sent twice are counted again."""
+        return int(self.published.snapshot.counters.get("repeated", 0)) - self.copies_dropped
 
     @cached_property
     def answers(self) -> int | None:

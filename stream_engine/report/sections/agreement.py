@@ -4,6 +4,7 @@ from typing import Any
 
 from stream_engine.report import Section, Table
 from stream_engine.report.findings import GAP, RESULT
+from stream_engine.report.findings.agreement import says_how_often_again
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import figure
 
@@ -23,6 +24,8 @@ def section(material: Material) -> Section:
     ceiling = material.facts.ceiling
     tables: tuple[Table, ...] = ()
     shares = [figure(ceiling, name) for name in ("others", "themselves", "at_most")]
+    if not says_how_often_again(material.facts):
+        shares[1] = None
     if any(share is not None for share in shares):
         rows: dict[str, list[Any]] = {
             "with": ["other participants", "themselves", "noise ceiling, at most"],

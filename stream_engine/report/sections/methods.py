@@ -10,7 +10,7 @@ from stream_engine.clustering.sentence import CANNOT_TELL, NOT_SEPARABLE
 from stream_engine.data import installed_version
 from stream_engine.report import Section, Table
 from stream_engine.report.findings.agreement import difference_tests
-from stream_engine.report.findings.data import KINDS
+from stream_engine.report.findings.data import KINDS, excluded_rows
 from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.models import bounds
 from stream_engine.report.findings.words import apa_p_value, count, listing, p_value, some
@@ -131,6 +131,10 @@ def _data(facts: Facts) -> str:
     answers = comparisons if facts.answers is None else f"{count(facts.answers)} {kinds} answers ({comparisons})"
     who = f" by {some(len(people.names), 'participant')}" if people is not None else ""
     text = f"We analyzed {answers}{who} about {some(summary['objects'], 'object')}."
+    if facts.copies_counted:
+        copies = some(facts.copies_counted, "copy of an answer was", "copies of answers were")
+        text += f" {copies} counted as answers."
+    text += f" {excluded_rows(facts)}" if summary["filtered"] else ""
     if facts.sets is not None and not facts.connected:
         text += f" The objects formed {int(facts.sets.max()) + 1} sets that {facts.apart}; "
         text += "distances are interpreted only within a set."
