@@ -73,7 +73,11 @@ def result_line(
         copies = counters_now.repeated - counters_before.repeated if run.settings.input.drop_duplicates else 0
         n_rows = counters_now.filtered - counters_before.filtered
         others = [f"{n_rows - copies:,} {_filters(run.settings)}"] if n_rows > copies else []
-        reasons = [f"{_number_of(copies, 'copy', 'copies')}", *others] if copies else [_filters(run.settings)]
+        reasons = (
+            [f"{_number_of(copies, 'copy of an answer', 'copies of answers')}", *others]
+            if copies
+            else [_filters(run.settings)]
+        )
         parts.append(f"{n_rows:,} excluded ({', '.join(reasons)})")
     models = f"{_fitted_models(run, failed)}{_unused_answer_column(run)}"
     also = "".join(f"; {finding.text}" for finding in findings_now.get("excluded", ()) if finding.what == "excluded")

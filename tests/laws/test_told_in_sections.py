@@ -112,7 +112,7 @@ def paper(w: World) -> list[float]:
     fit, told, groups = report(w, "embedding"), report(w, "alignment", "ceiling"), report(w, "clusters")
     answers, differ = sum(event.get("type") != "label" for event in w.events), fit["individual_differences"]
     return [
-        *(answers, len(w.said), len(w.people), len(w.names), 1, 2012, fit["d"]),
+        *(answers, len(w.said), len(w.people), len(w.names), 9, 1, 2012, fit["d"]),
         *(100 * fit["accuracy"], fit["held_out_comparisons"], 95, *interval(fit["accuracy"], fit["standard_error"])),
         *(50, *percents(told["at_most"], told["others"])),
         *(len(differ["who"]), min(each["p_value"] for each in differ["who"]), differ["p_value"], 1963),

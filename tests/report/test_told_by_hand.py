@@ -372,7 +372,7 @@ def test_rows_are_excluded_for_their_own_reason_in_the_text_for_a_paper_too():
     for dropped in (True, False):
         facts = sent_twice(dropped)
         (found,) = [each for each in findings_of_data.read(facts) if each.what == "filtered"]
-        said = "12 rows … 4 copies … 8 others (catch trials)" if dropped else "8 rows … (catch trials)"
+        said = "12 rows … 4 copies … 8 others … catch trials … copies" if dropped else "8 rows … (catch trials)"
         assert states(found.text, said) and found.text in methods.paper(facts)
         assert ("4 copies of answers were counted" in methods.paper(facts)) != dropped
 

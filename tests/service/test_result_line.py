@@ -60,7 +60,7 @@ def test_what_was_read_and_refused_since_the_run_began():
 def test_copies_that_were_dropped_are_counted_beside_other_rows():
     run = run_of(READ | {"filtered": 12, "repeated": 4})
     run.settings.input.drop_duplicates = True
-    assert states(line(run), "12 excluded (4 copies, 8 phase!=practice)")
+    assert states(line(run), "12 excluded (4 copies of answers, 8 phase!=practice)")
 
 
 def test_what_this_run_has_fitted_is_told_and_what_failed():

@@ -159,14 +159,16 @@ def read(facts: Facts) -> Iterator[Finding]:
 
 
 def excluded_rows(facts: Facts) -> str:
-    """How many rows were excluded, and why; copies that were dropped are counted by themselves."""
+    """How many rows were excluded, and why; copies of answers that were dropped are counted by themselves. Copies of
+    catch trials are catch trials."""
     n, copies = facts.summary["filtered"], facts.copies_dropped
     if not copies or n < copies:
         return f"{some(n, 'row was', 'rows were')} excluded{_why_filtered(facts)}."
+    of_answers = some(copies, "copy of an answer", "copies of answers")
     if n == copies:
-        return f"{some(n, 'row was', 'rows were')} excluded ({'a copy' if n == 1 else 'copies'})."
-    others = some(n - copies, "other")
-    return f"{count(n)} rows were excluded: {some(copies, 'copy', 'copies')} and {others}{_why_filtered(facts)}."
+        return f"{some(n, 'row was', 'rows were')} excluded ({of_answers})."
+    others = f"{some(n - copies, 'other')}{_why_filtered(facts)}"
+    return f"{count(n)} rows were excluded: {of_answers} and {others}."
 
 
 def _why_filtered(facts: Facts) -> str:
@@ -174,7 +176,8 @@ def _why_filtered(facts: Facts) -> str:
     options = facts.published.snapshot.counters.get("input", {}).get("options") or {}
     where, columns = (options.get(key) if isinstance(options, dict) else None for key in ("where", "columns"))
     reasons = [filters_as_text(where)] if isinstance(where, dict) and where else []
-    reasons += ["catch trials"] if isinstance(columns, dict) and "catch" in columns else []
+    catch = "catch trials, with any copies of them" if facts.copies_dropped else "catch trials"
+    reasons += [catch] if isinstance(columns, dict) and "catch" in columns else []
     return f" ({' or '.join(reasons)})" if reasons else ""
 
 
