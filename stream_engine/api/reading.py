@@ -202,7 +202,10 @@ def _no_answers(excluded: int) -> str:
 
 def _engine(options: EventOptions) -> tuple[StudyEngine, EventOptions]:
     """`(an engine as in a run by default, the options with what it needs of each event)`."""
-    return StudyEngine(Engine()), options._replace(
+    engine = Engine()
+    if options.drop_duplicates:  # so that findings do not say that copies are counted
+        engine.counters["input"] = {"options": {"drop_duplicates": True}}
+    return StudyEngine(engine), options._replace(
         provenance=any(accumulator(name).needs_provenance for name in DEFAULT_ACCUMULATORS)
     )
 

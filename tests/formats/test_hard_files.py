@@ -20,6 +20,7 @@ from stream_engine.input.layout_inference import prepare
 from stream_engine.input.settings import BadSettings
 from stream_engine.input.settings.loading import load
 from stream_engine.input.sources import event_options, source
+from stream_engine.report.findings.facts import Facts
 from tests.support.process import engine, summary
 
 OBJECTS = ["otter", "weasel", "heron", "magpie", "gecko", "newt", "bison", "tapir", "lynx", "vole"]
@@ -275,6 +276,11 @@ def test_responses_that_were_sent_twice_are_a_finding(tmp_path):
     page = tmp_path / "r.html"
     engine("report", "--state", tmp_path / "s", "--out", page)
     assert "3 responses were sent twice" in page.read_text()
+    for drop in (False, True):
+        with pytest.warns(UserWarning, match="sent twice"):
+            study = se.read(str(tmp_path / "t.csv"), drop_duplicates=drop)
+        facts = Facts(study.published)
+        assert (facts.copies_counted, facts.copies_dropped) == ((0, 3) if drop else (3, 0))
 
 
 # ---- answers of real people
