@@ -8,7 +8,7 @@ import numpy as np
 from stream_engine.clustering import MIN_CORE_STABILITY
 from stream_engine.clustering.sentence import CANNOT_TELL, are_separated
 from stream_engine.exports.clusters import ANSWER, PROGRAM, grouping
-from stream_engine.exports.object_places import by_size, numbers
+from stream_engine.exports.object_places import numbers
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Bars, Drawing
 from stream_engine.report.findings.clusters import explained
@@ -45,7 +45,7 @@ def section(material: Material) -> Section:
     if program is not None and material.facts.cluster_answer.get("grade") != CANNOT_TELL:
         beside = _program(program, artifact)
     says, notes = _text(material), [beside[0]]
-    labels = by_size(artifact.arrays["labels"])
+    labels = material.cluster[: len(artifact.arrays["labels"])]
     sizes = np.bincount(labels[labels >= 0]) if (labels >= 0).any() else np.empty(0, int)
     if not len(sizes):
         if artifact.kind == PROGRAM:
@@ -63,7 +63,7 @@ def section(material: Material) -> Section:
             columns["between"] = [int((stability[labels == k] < MIN_CORE_STABILITY).sum()) for k in range(len(sizes))]
             tables[0] = Table("clusters", columns, about=STABILITY)
         if are_separated(material.facts.cluster_answer):
-            tables += [*_between(material.names, artifact, word), *_subgroups(material.names, artifact)]
+            tables += [*_between(material.names, artifact, labels, word), *_subgroups(material.names, artifact)]
         k, clearness = (artifact.arrays[f"tested_{name}"] for name in ("k", "clearness"))
         if len(k) > 1:
             drawings.append(_clearness(k, clearness, int(artifact.arrays["k"])))
@@ -80,11 +80,11 @@ def _text(material: Material) -> str:
     return " ".join(f"{finding.text} {finding.command}".strip() for finding in material.findings["clusters"])
 
 
-def _between(names: Sequence[str], artifact: Artifact, word: str) -> Iterator[Table]:
+def _between(names: Sequence[str], artifact: Artifact, groups: np.ndarray, word: str) -> Iterator[Table]:
     """The objects that lie between groups, the least certain first."""
     labels, stability = artifact.arrays["labels"], artifact.arrays["stability"]
     cluster, second = numbers(labels), numbers(labels, artifact.arrays["second"])
-    at = np.flatnonzero((cluster >= 1) & (stability < MIN_CORE_STABILITY)) if stability.any() else np.empty(0, int)
+    at = np.flatnonzero((groups >= 0) & (stability < MIN_CORE_STABILITY)) if stability.any() else np.empty(0, int)
     at = at[np.argsort(stability[at], kind="stable")]
     if len(at):
         columns = {
