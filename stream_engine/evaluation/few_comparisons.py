@@ -36,12 +36,12 @@ def _sum(members: list[np.ndarray], times: np.ndarray, n: int) -> np.ndarray:
 
 
 def too_few(comparisons: np.ndarray | None, n: int) -> np.ndarray:
-    """(n,) bool: objects with comparisons, but fewer than MIN_COMPARISONS; none while this holds for most objects, as
+    """(n,) bool: objects with fewer than MIN_COMPARISONS; none while this holds for most objects, as
     early in a study, when the whole map is uncertain.
 
-    >>> too_few(np.array([12, 2, 30, 0]), 4).tolist(), too_few(np.array([2, 3, 4]), 3).any()
-    ([False, True, False, False], False)
+    >>> too_few(np.array([12, 2, 30, 11]), 4).tolist(), too_few(np.array([2, 3, 40]), 3).tolist()
+    ([False, True, False, False], [False, False, False])
     """
     if comparisons is None or not n or np.median(comparisons) < MIN_COMPARISONS:
         return np.zeros(n, bool)
-    return (comparisons > 0) & (comparisons < MIN_COMPARISONS)
+    return comparisons < MIN_COMPARISONS

@@ -172,8 +172,9 @@ class Facts:
 
     @cached_property
     def too_few(self) -> np.ndarray:
-        """(n,) bool: objects with too few comparisons to be placed."""
-        return too_few(self.comparisons_by_object, len(self.published.snapshot.objects))
+        """(n,) bool: objects with too few comparisons to be placed; those without any are on no map."""
+        comparisons, n = self.comparisons_by_object, len(self.published.snapshot.objects)
+        return too_few(comparisons, n) & (comparisons is None or comparisons > 0)
 
     @property
     def connected(self) -> bool:

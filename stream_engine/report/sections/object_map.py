@@ -183,10 +183,15 @@ def legend(material: Material, ids: np.ndarray) -> tuple[tuple[int, str], ...]:
     what = part_name(material)
     ungrouped = ids[material.cluster[ids] < 0]
     none = "too few comparisons" if material.facts.too_few[ungrouped].all() else f"no {what}"
-    return tuple(
-        (group, f"{what} {group + 1} ({size})" if group >= 0 else f"{none} ({size})")
-        for group, size in zip(groups.tolist(), sizes.tolist())
-    )
+    sizes_of_all = material.facts.cluster_answer.get("sizes") or () if what == "group" else ()
+    single = {group for group, size in enumerate(sizes_of_all) if size == 1}
+
+    def name(group: int) -> str:
+        if group in single:
+            return f"{material.names[ids[material.cluster[ids] == group][0]]}, by itself"
+        return f"{what} {group + 1}" if group >= 0 else none
+
+    return tuple((group, f"{name(group)} ({size})") for group, size in zip(groups.tolist(), sizes.tolist()))
 
 
 def part_name(material: Material) -> str:
