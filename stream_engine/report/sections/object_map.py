@@ -182,7 +182,7 @@ def legend(material: Material, ids: np.ndarray) -> tuple[tuple[int, str], ...]:
         return ()
     what = part_name(material)
     ungrouped = ids[material.cluster[ids] < 0]
-    none = "too few comparisons" if material.facts.too_few[ungrouped].all() else f"no {what}"
+    none = "too few comparisons" if len(ungrouped) and material.facts.too_few[ungrouped].all() else f"no {what}"
     sizes_of_all = material.facts.cluster_answer.get("sizes") or () if what == "group" else ()
     single = {group for group, size in enumerate(sizes_of_all) if size == 1}
 
