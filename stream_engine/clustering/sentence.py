@@ -1,6 +1,6 @@
 """The answer about clusters in one sentence, made from the figures of its report."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import ceil, isfinite, log10
 from typing import Any, NamedTuple
 
@@ -45,6 +45,30 @@ def sentence(report: Mapping[str, Any]) -> str:
     return f"{parts}.{on_a_line}"
 
 
+MAX_NAMES = 5  # of objects by themselves
+
+
+def alone(report: Mapping[str, Any]) -> int:
+    """How many of the groups are one object by itself, which is no group."""
+    sizes = report.get("sizes")
+    return sum(size == 1 for size in sizes) if isinstance(sizes, list | tuple) else 0
+
+
+def by_themselves(report: Mapping[str, Any], number: Callable[[int], str] = str) -> str:
+    """The groups, and the objects that are by themselves; their names where the report has them.
+
+    >>> by_themselves({"k": 3, "sizes": [15, 14, 1], "alone": ["sound_29"]})
+    '2 groups and 1 object by itself (sound_29)'
+    """
+    n, k = alone(report), _integer(report, "k")
+    text = f"{number(k - n)} {'group' if k - n == 1 else 'groups'}"
+    if not n:
+        return text
+    names = list(map(str, report.get("alone") or ()))
+    text += f" and {number(n)} {'object by itself' if n == 1 else 'objects by themselves'}"
+    return f"{text} ({', '.join(names[:MAX_NAMES])}{', ...' if len(names) > MAX_NAMES else ''})" if names else text
+
+
 def headline(report: Mapping[str, Any]) -> Headline:
     """For a tile.
 
@@ -56,7 +80,9 @@ def headline(report: Mapping[str, Any]) -> Headline:
         return Headline("Cannot tell", _reason(report))
     if grade == NOT_SEPARABLE:
         return Headline("No clusters detected", clearer)
-    return Headline(f"{_integer(report, 'k')} groups", ": ".join(filter(None, (str(grade), clearer))))
+    groups, _, others = by_themselves(report).partition(" and ")
+    note = ": ".join(filter(None, (str(grade), clearer)))
+    return Headline(groups, f"and {others}; {note}" if others else note)
 
 
 NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
@@ -66,8 +92,8 @@ def _groups_and_grade(report: Mapping[str, Any]) -> str:
     """The groups and their grade."""
     k, clearer = _integer(report, "k"), _clearer(report)
     if report["grade"] != NOT_SEPARABLE:
-        number = NUMBERS[k].capitalize() if k < len(NUMBERS) else f"{k:,}"
-        return f"{number} groups, {report['grade']}" + (f" ({clearer})" if clearer else "")
+        groups = by_themselves(report, _in_words)
+        return f"{groups[0].upper()}{groups[1:]}, {report['grade']}" + (f" ({clearer})" if clearer else "")
     limit = _limit(report)
     notes = [clearer, f"four of five studies of this size detect groups {limit} apart" if limit else ""]
     subject = f"the {k} clearest groups are" if k > 1 else "the objects are"
@@ -75,6 +101,10 @@ def _groups_and_grade(report: Mapping[str, Any]) -> str:
     return f"No clusters detected: {subject} not separable from a continuum" + (
         f" ({parenthesis})" if parenthesis else ""
     )
+
+
+def _in_words(number: int) -> str:
+    return NUMBERS[number] if number < len(NUMBERS) else f"{number:,}"
 
 
 def _clearer(report: Mapping[str, Any]) -> str:

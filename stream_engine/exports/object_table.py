@@ -11,6 +11,7 @@ import numpy as np
 
 from stream_engine.counts.confidence import ObjectAnswers, answers_by_object
 from stream_engine.evaluation.connection import are_connected, components
+from stream_engine.evaluation.few_comparisons import comparisons_by_object, too_few
 from stream_engine.exports import NothingToExport
 from stream_engine.exports.clusters import grouping
 from stream_engine.exports.files import NameColumn
@@ -99,7 +100,8 @@ def _clusters(published: Published, ids: np.ndarray) -> dict[str, Any]:
 
 
 def _places(published: Published, ids: np.ndarray, sets: np.ndarray | None) -> dict[str, Any]:
-    """The place, the region of 95 % in the first two axes (in one dimension: the interval), the nearest three."""
+    """The place, the region of 95 % in the first two axes (in one dimension: the interval), the nearest three of those
+    that have enough comparisons."""
     names = published.snapshot.objects
     places = of_embedding(published, len(names))
     if places is None:
@@ -120,7 +122,8 @@ def _places(published: Published, ids: np.ndarray, sets: np.ndarray | None) -> d
         cells |= {f"picture_{head}": _where(placed, picture.points[ids, axis]) for axis, head in enumerate("xy")}
     if len(names) > MAX_NEAREST_OBJECTS:
         return cells
-    near = nearest(places.points, ids, len(NEAREST), sets)
+    few = too_few(comparisons_by_object(published.snapshot), len(names))
+    near = nearest(np.where(few[:, None], np.nan, places.points), ids, len(NEAREST), sets)
     return cells | {head: NameColumn(column, names) for head, column in zip(NEAREST, near.T)}
 
 

@@ -165,6 +165,7 @@ def _artifact(
         "objects": len(ids),
         "answers": answer.answers,
         "sizes": np.bincount(group_numbers[group_numbers >= 1], minlength=1)[1:].tolist(),
+        "alone": [snapshot.objects[i] for i in _alone(labels).tolist()],
         "between": int(is_between.sum()) if answer.stability.any() else None,
         "subgroups": splits,
         **{name: _finite_or_none(getattr(answer, name)) for name in figures},
@@ -181,6 +182,12 @@ def _artifact(
     }
     report["note"] = sentence(report)
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
+
+
+def _alone(labels: np.ndarray) -> np.ndarray:
+    """The objects that are the only one of their group."""
+    group, first, sizes = np.unique(labels, return_index=True, return_counts=True)
+    return np.sort(first[(sizes == 1) & (group >= 0)])
 
 
 def _second(labels: np.ndarray, ids: np.ndarray, answer: ClusterAnswer) -> np.ndarray:

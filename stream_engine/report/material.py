@@ -14,7 +14,6 @@ from stream_engine.data.symmetric_matrices import dense_matrix
 from stream_engine.evaluation.connection import members
 from stream_engine.evaluation.coordinates import kernel_pca
 from stream_engine.evaluation.hash_split import name_hashes
-from stream_engine.evaluation.kept_responses import kept_responses
 from stream_engine.exports.clusters import grouping
 from stream_engine.exports.object_places import (
     EMBEDDING,
@@ -74,7 +73,7 @@ class Material(NamedTuple):
     names: tuple[str, ...]  # labels of the objects: their names, without the suffix of pictures
     shown: np.ndarray
     answers: ObjectAnswers
-    cluster: np.ndarray  # (n,) int, 0 the largest, which texts call 1; -1: in none, or they cannot be assessed
+    cluster: np.ndarray  # (n,) int, 0 the largest, which texts call 1; -1: in none, or not known
     maps: tuple[ObjectCoordinates, ...]  # where objects lie, by the embedding first, then by other similarities
     by_object: bool  # whether `answers` has all answers: those of four objects are not always kept by object
     workers: bool  # whether anything may be said about single workers
@@ -126,11 +125,14 @@ def material(
     shown = np.arange(n)
     if n > MAX_SHOWN_OBJECTS:
         shown = np.sort(np.argsort(name_hashes(names, 0), kind="stable")[:MAX_SHOWN_OBJECTS])
-    answers, by_object = _answers(snapshot)
     cluster, facts = np.full(n, -1), Facts(published, commands)
+    answers = answers_by_object(triplet_columns(snapshot), snapshot.section("quadruplet_counts") or None)
+    if by_object := facts.comparisons_by_object is not None:
+        answers = answers._replace(answers=facts.comparisons_by_object)
     if (partition := grouping(published.artifacts)) is not None and facts.positions_comparable:
         labels = partition.arrays["labels"]
         cluster[: len(labels)] = by_size(labels)
+        cluster[facts.too_few & np.isin(cluster, cluster[~facts.too_few])] = -1  # a group keeps its only members
     return Material(
         published,
         facts,
@@ -144,21 +146,3 @@ def material(
         by_object,
         workers,
     )
-
-
-def _answers(snapshot: Snapshot) -> tuple[ObjectAnswers, bool]:
-    """What was answered about each object, and whether that is all: comparisons of four objects are in counts of their
-    own where they are kept, or among the judgements where all of these are there."""
-    of_four = snapshot.section("quadruplet_counts") or None
-    answers = answers_by_object(triplet_columns(snapshot), of_four)
-    if snapshot.counters["triplets"] and not snapshot.section("triplet_counts"):
-        return answers, False
-    if of_four or not snapshot.counters["quadruplets"]:
-        return answers, True
-    responses = kept_responses(snapshot)
-    if responses is None or not responses.complete:
-        return answers, False
-    four = responses.rows[:, 0] != responses.rows[:, 2]
-    rows, times = responses.rows[four], responses.times[responses.judgement[four]]
-    named = np.bincount(rows.ravel(), np.repeat(times, 4), len(answers.answers)).astype(np.int64)
-    return answers._replace(answers=answers.answers + named), True

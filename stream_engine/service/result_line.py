@@ -197,7 +197,10 @@ def findings_of(run: OpenRun, typed: str = "") -> Findings:
     newest = run.publishing.published.newest
     if newest is None or not run.settings.refits.all_kinds or not newest.artifacts:
         return {}
-    return findings(Facts(newest, Commands(str(run.settings.state), typed), Store(run.directory).noted(COUNTS_TOLD)))
+    options = newest.snapshot.counters.get("input", {}).get("options")
+    read_by = as_arguments(options) if isinstance(options, dict) and options else ""
+    commands = Commands("DIR" if typed else str(run.settings.state), typed, read_by=read_by)  # typed: a passing state
+    return findings(Facts(newest, commands, Store(run.directory).noted(COUNTS_TOLD)))
 
 
 def _next(run: OpenRun) -> str:

@@ -104,6 +104,15 @@ def test_coverage_shows_what_the_anchor_was_least_compared_with():
     assert asking.questions(known, 1, "coverage").rows.tolist() == [[0, 3, 4]]
 
 
+def test_coverage_asks_about_rare_objects_beside_well_known_ones():
+    """A comparison of rare objects with each other places none of them; new objects are rare, too."""
+    triplets = [[a, b, c] for a in range(12) for b in range(12) for c in range(b) if a not in (b, c)]
+    triplets += [[12, 0, 1], [13, 2, 3], [4, 14, 5]]
+    known = Knowledge(tuple("abcdefghijklmno"), columns_from_triplets(np.array(triplets), 15))
+    rows = asking.questions(with_objects(known, ["new"]), 60, "coverage").rows
+    assert set(rows[:, 0].tolist()) == {12, 13, 14, 15} and rows[:, 1:].max() < 12
+
+
 def test_landmark_questions_make_a_landmark_design():
     known = with_objects(no_knowledge(), [f"o{i}" for i in range(64)])
     marks = landmark.landmarks(known.names)

@@ -18,6 +18,7 @@ from stream_engine.report.findings import findings
 from stream_engine.report.findings.clusters import explained
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.material import material
+from stream_engine.report.sections import methods
 from stream_engine.report.tiles import tiles
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
@@ -43,6 +44,15 @@ def test_the_sentence_has_the_figures_of_the_report_and_only_what_is_known():
     assert "6.0 within-group standard deviations apart can be missed" in few  # some are detected: it is no lower bound
     assert sentence({}) == "" == sentence({"grade": "excellent", "k": 3})
     assert explained({}) == "" and "1 dimension," in explained(MADE | {"dimensions": 1})
+
+
+def test_a_group_of_one_object_is_no_group():
+    one = MADE | {"sizes": [25, 14, 1], "alone": ["sound_29"]}
+    assert sentence(one).startswith("Two groups and one object by itself (sound_29), separated (")
+    assert headline(one).answer == "2 groups" and "and 1 object by itself (sound_29); separated" in headline(one).note
+    assert "2 groups and 1 object by itself (sound_29) were found" in " ".join(methods._groups(one))
+    two = MADE | {"k": 4, "sizes": [25, 13, 1, 1], "alone": ["a", "b"]}
+    assert sentence(two).startswith("Two groups and two objects by themselves (a, b), separated (")
 
 
 @pytest.mark.parametrize("errors, detected", [(1.9, False), (2.0, True)])

@@ -20,7 +20,7 @@ from stream_engine.report.findings.data import excluded
 from stream_engine.report.findings.data import read as read_findings
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.material import material
-from stream_engine.report.sections import quality, workers
+from stream_engine.report.sections import clusters, object_map, objects, quality, workers
 from stream_engine.report.tiles import tiles
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
@@ -367,3 +367,30 @@ def test_the_map_is_said_in_the_dimensions_that_are_supported(least, p, named):
     assert ("4" in said["map"]) is (least == 4)
     assert ("dimensions_for_prediction" in said) is (least < 4)
     assert [*said][1:2] == ["dimensions"] and named in said["dimensions"]
+
+
+def test_objects_with_too_few_comparisons_are_a_warning_and_in_no_group_and_nobodys_nearest():
+    rng = np.random.default_rng(2)
+    events = responses(rng, {f"p{i}": 100 for i in range(8)})
+    for i in range(3):
+        name = f"rare{i}"
+        events += [
+            {"anchor": name, "near": "o1", "far": "o2", "worker": "p1"},
+            {"anchor": "o3", "near": name, "far": "o4", "worker": "p2"},
+        ]
+    made = study(events)
+    made.fit("embedding", **QUICK)
+    made.fit("clusters")
+    whole = material(made.published, commands=Commands("S"))
+    warning = next(each for each in warnings(whole.findings) if each.what == "few_comparisons")
+    assert warning.figures == {"objects": 3} and "rare0, rare1 and rare2" in warning.text and "ask" in warning.command
+    assert quality.section(whole).says == "1 problem found."
+    rare = np.array([name.startswith("rare") for name in whole.names])
+    assert (
+        (whole.facts.too_few == rare).all() and (whole.cluster[rare] == -1).all() and (whole.cluster[~rare] >= 0).all()
+    )
+    assert "rare0, rare1 and rare2" in " ".join(object_map.section(whole).notes)
+    grouped = next(table for table in clusters.section(whole).tables if table.name == "clusters")
+    assert sum(grouped.columns["objects"]) == 18
+    near = dict(zip(*(objects.section(whole).tables[0].columns[head] for head in ("object", "nearest three"))))
+    assert [near[f"rare{i}"] for i in range(3)] == [""] * 3 and "rare" not in "".join(near.values())

@@ -82,7 +82,7 @@ def test_without_places_there_is_no_map():
 def test_questions_that_were_not_answered_are_asked_next():
     section = next_questions.section(material(state(5, times=3)))  # three answers about each object each time
     assert states(section.says, "5 objects … 10 comparisons") and section.notes == (
-        "stream-engine ask --state DIR --n 100",
+        "For more questions: stream-engine ask --state DIR --n 100",
     )
     columns = section.tables[0].columns
     asked = set(zip(columns["anchor"], map(frozenset, zip(columns["left"], columns["right"]))))

@@ -193,6 +193,8 @@ def test_a_legend_counts_the_objects_that_are_shown():
     )
     sizes = [re.findall(r"\((\d+)\)", text) for _, text in legend(of, np.array([0, 1, 3]))]
     assert sizes == [["2"], ["1"]]
+    of.facts.cluster_answer["sizes"], of.cluster, of.names = [3, 1], np.array([0, 0, 0, 1]), ("a", "b", "c", "far")
+    assert [text for _, text in legend(of, np.arange(4))] == ["group 1 (3)", "far, by itself (1)"]
 
 
 def test_a_row_of_objects_may_have_both_a_picture_and_a_text(tmp_path):

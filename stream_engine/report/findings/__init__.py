@@ -19,6 +19,7 @@ TOPICS = {
     "data": "stream_engine.report.findings.data:read",
     "excluded": "stream_engine.report.findings.data:excluded",
     "connection": "stream_engine.report.findings.data:connected",
+    "few_comparisons": "stream_engine.report.findings.data:few_comparisons",
     "accuracy": "stream_engine.report.findings.models:accuracy",
     "agreement": "stream_engine.report.findings.agreement:agreement",
     "participants": "stream_engine.report.findings.agreement:participants",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from stream_engine.clustering.sentence import are_separated
+from stream_engine.evaluation.few_comparisons import MIN_COMPARISONS
 from stream_engine.formats.record_filters import filters_as_text
 from stream_engine.report.findings import GAP, RESULT, WARNING, Finding
 from stream_engine.report.findings.facts import Commands, Facts
@@ -69,6 +70,24 @@ def connected(facts: Facts) -> Iterator[Finding]:
             {"objects": never},
             level=WARNING,
         )
+
+
+def few_comparisons(facts: Facts) -> Iterator[Finding]:
+    """A warning about objects with too few comparisons to be placed."""
+    if not facts.summary["comparisons"]:
+        return
+    few = np.flatnonzero(facts.too_few)
+    if len(few):
+        names = [facts.published.snapshot.objects[i] for i in few.tolist()]
+        text = (
+            f"{some(len(few), 'object has', 'objects have')} fewer than {MIN_COMPARISONS} comparisons, too few to be "
+            f"placed: {listing(names)}. {'Its' if len(few) == 1 else 'Their'} places on the map are uncertain, and "
+            "nothing is said of neighbours or groups. Ask about these first."
+        )
+        if len(few) == 1:
+            text = text.replace("Its places on the map are", "Its place on the map is").replace("these", "it")
+        ask = facts.on_a_state(f"stream-engine ask --state {facts.commands.state} --n 100")
+        yield Finding("few_comparisons", text, {"objects": len(few)}, ask, WARNING)
 
 
 def _largest_set_alone(facts: Facts, set_of: np.ndarray) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from connectors import split_uri
 from stream_engine.evaluation.connection import are_connected, components, questions_across
+from stream_engine.evaluation.few_comparisons import comparisons_by_object, too_few
 from stream_engine.evaluation.kept_responses import kept_responses
 from stream_engine.evaluation.participants import ParticipantChecks, check_participants
 from stream_engine.exports.clusters import gated
@@ -183,6 +184,17 @@ class Facts:
         """(n,) which set of objects that were compared with each other each object is in, see
         `evaluation.connection.components`."""
         return components(self.published.snapshot)
+
+    @cached_property
+    def comparisons_by_object(self) -> np.ndarray | None:
+        """(n,) comparisons of each object; None where they are not counted by object."""
+        return comparisons_by_object(self.published.snapshot)
+
+    @cached_property
+    def too_few(self) -> np.ndarray:
+        """(n,) bool: objects with too few comparisons to be placed; those without any are on no map."""
+        comparisons, n = self.comparisons_by_object, len(self.published.snapshot.objects)
+        return too_few(comparisons, n) & (comparisons is None or comparisons > 0)
 
     @property
     def connected(self) -> bool:

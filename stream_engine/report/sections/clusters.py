@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from stream_engine.clustering import MIN_CORE_STABILITY
-from stream_engine.clustering.sentence import CANNOT_TELL, are_separated
+from stream_engine.clustering.sentence import CANNOT_TELL, are_separated, by_themselves
 from stream_engine.exports.clusters import ANSWER, PROGRAM, grouping
-from stream_engine.exports.object_places import by_size, numbers
+from stream_engine.exports.object_places import numbers
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Bars, Drawing
 from stream_engine.report.findings.clusters import explained
@@ -45,14 +45,14 @@ def section(material: Material) -> Section:
     if program is not None and material.facts.cluster_answer.get("grade") != CANNOT_TELL:
         beside = _program(program, artifact)
     says, notes = _text(material), [beside[0]]
-    labels = by_size(artifact.arrays["labels"])
+    labels = material.cluster[: len(artifact.arrays["labels"])]
     sizes = np.bincount(labels[labels >= 0]) if (labels >= 0).any() else np.empty(0, int)
     if not len(sizes):
         if artifact.kind == PROGRAM:
             says = f"{says} No object was clustered.".strip()
         return Section(TITLE, says, (), beside[1], tuple(filter(None, notes)))
     word = part_name(material)
-    says += f" The partition assigns {some(int(sizes.sum()), 'object')} to {some(len(sizes), word)}."
+    says += f" The partition assigns {some(int(sizes.sum()), 'object')} to {_parts(material, len(sizes))}."
     members = [listing([material.names[i] for i in np.flatnonzero(labels == k).tolist()], 8) for k in range(len(sizes))]
     columns = {word: list(range(1, len(sizes) + 1)), "objects": sizes.tolist(), "among them": members}
     tables, drawings = [Table("clusters", columns)], list[Drawing]()
@@ -63,7 +63,7 @@ def section(material: Material) -> Section:
             columns["between"] = [int((stability[labels == k] < MIN_CORE_STABILITY).sum()) for k in range(len(sizes))]
             tables[0] = Table("clusters", columns, about=STABILITY)
         if are_separated(material.facts.cluster_answer):
-            tables += [*_between(material.names, artifact, word), *_subgroups(material.names, artifact)]
+            tables += [*_between(material.names, artifact, labels, word), *_subgroups(material.names, artifact)]
         k, clearness = (artifact.arrays[f"tested_{name}"] for name in ("k", "clearness"))
         if len(k) > 1:
             drawings.append(_clearness(k, clearness, int(artifact.arrays["k"])))
@@ -76,15 +76,21 @@ def section(material: Material) -> Section:
     return Section(TITLE, says.strip(), tuple(drawings), (*tables, *beside[1]), tuple(filter(None, notes)))
 
 
+def _parts(material: Material, n: int) -> str:
+    """How many parts there are, an object by itself being no group."""
+    answer = material.facts.cluster_answer
+    return by_themselves({**answer, "k": n}) if are_separated(answer) else some(n, part_name(material))
+
+
 def _text(material: Material) -> str:
     return " ".join(f"{finding.text} {finding.command}".strip() for finding in material.findings["clusters"])
 
 
-def _between(names: Sequence[str], artifact: Artifact, word: str) -> Iterator[Table]:
+def _between(names: Sequence[str], artifact: Artifact, groups: np.ndarray, word: str) -> Iterator[Table]:
     """The objects that lie between groups, the least certain first."""
     labels, stability = artifact.arrays["labels"], artifact.arrays["stability"]
     cluster, second = numbers(labels), numbers(labels, artifact.arrays["second"])
-    at = np.flatnonzero((cluster >= 1) & (stability < MIN_CORE_STABILITY)) if stability.any() else np.empty(0, int)
+    at = np.flatnonzero((groups >= 0) & (stability < MIN_CORE_STABILITY)) if stability.any() else np.empty(0, int)
     at = at[np.argsort(stability[at], kind="stable")]
     if len(at):
         columns = {

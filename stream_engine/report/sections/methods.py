@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from typing import Any
 
-from stream_engine.clustering.sentence import CANNOT_TELL, NOT_SEPARABLE
+from stream_engine.clustering.sentence import CANNOT_TELL, NOT_SEPARABLE, by_themselves
 from stream_engine.data import installed_version
 from stream_engine.report import Section, Table
 from stream_engine.report.findings.agreement import difference_tests
@@ -202,7 +202,7 @@ def _groups(answer: Mapping[str, Any]) -> Iterator[str]:
     if grade == NOT_SEPARABLE:
         yield f"{text}no clusters were detected (p {p_text})."
         return
-    yield f"{text}{count(k)} groups were found, {grade} (p {p_text})."
+    yield f"{text}{by_themselves(answer, count)} were found, {grade} (p {p_text})."
     ari, low, high = (figure(answer, "replication", name) for name in ("ari", "low", "high"))
     if ari is not None and low is not None and high is not None:
         yield (

@@ -2,11 +2,11 @@
 
 from stream_engine import asking
 from stream_engine.asking.knowledge import knowledge_of
+from stream_engine.evaluation.few_comparisons import MIN_COMPARISONS
 from stream_engine.report import Section, Table
 from stream_engine.report.findings.words import some
 from stream_engine.report.material import Material
 
-MIN_ANSWERS = 10  # answers about each object, below which any question about it helps
 MAX_SUGGESTED = 10
 MAX_OBJECTS = 10_000  # objects, above which questions are left to `ask`: they take a while
 TITLE = "What to ask next"
@@ -40,11 +40,10 @@ def _advice(material: Material) -> str:
     answers = material.answers.answers
     if not material.by_object:
         return "Questions about the objects with the fewest comparisons come first."
-    if thin := int((answers < MIN_ANSWERS).sum()):
-        return (
-            f"{some(thin, 'object has', 'objects have')} fewer than {MIN_ANSWERS} comparisons: ask about these first."
-        )
+    if thin := int((answers < MIN_COMPARISONS).sum()):
+        few = some(thin, "object has", "objects have")
+        return f"{few} fewer than {MIN_COMPARISONS} comparisons: ask about these first."
     return (
-        f"Each of the {len(answers):,} objects has at least {MIN_ANSWERS} comparisons. The questions balance the "
+        f"Each of the {len(answers):,} objects has at least {MIN_COMPARISONS} comparisons. The questions balance the "
         "number of comparisons per object and per pair of objects (strategy coverage, without a model)."
     )

@@ -10,7 +10,7 @@ from stream_engine.report import Section
 from stream_engine.report.drawings import Axis, Drawing, Ellipses, Points, Segments, extent
 from stream_engine.report.findings import sentences
 from stream_engine.report.findings.models import NOT_INTERPRETABLE
-from stream_engine.report.findings.words import percent, some
+from stream_engine.report.findings.words import listing, percent, some
 from stream_engine.report.material import Material
 
 HEIGHT = 440
@@ -38,7 +38,17 @@ def section(material: Material) -> Section:
     if places.name != PICTURE and places.points.shape[1] > 2:
         says += " The first two dimensions are drawn."
     uncertainty = _uncertainty(material, places, drawings[0])
-    notes = [text for text in (material.sampled, _left_out(material, places), uncertainty, _groups(material)) if text]
+    notes = [
+        text
+        for text in (
+            material.sampled,
+            _left_out(material, places),
+            _uncertain(material, ids),
+            uncertainty,
+            _groups(material),
+        )
+        if text
+    ]
     caution = material.facts.beats_chance is False or not material.facts.connected
     return Section(TITLE, says, drawings, (), tuple(notes), caution)
 
@@ -171,10 +181,17 @@ def legend(material: Material, ids: np.ndarray) -> tuple[tuple[int, str], ...]:
     if groups.max(initial=-1) < 0:
         return ()
     what = part_name(material)
-    return tuple(
-        (group, f"{what} {group + 1} ({size})" if group >= 0 else f"no {what} ({size})")
-        for group, size in zip(groups.tolist(), sizes.tolist())
-    )
+    ungrouped = ids[material.cluster[ids] < 0]
+    none = "too few comparisons" if len(ungrouped) and material.facts.too_few[ungrouped].all() else f"no {what}"
+    sizes_of_all = material.facts.cluster_answer.get("sizes") or () if what == "group" else ()
+    single = {group for group, size in enumerate(sizes_of_all) if size == 1}
+
+    def name(group: int) -> str:
+        if group in single:
+            return f"{material.names[ids[material.cluster[ids] == group][0]]}, by itself"
+        return f"{what} {group + 1}" if group >= 0 else none
+
+    return tuple((group, f"{name(group)} ({size})") for group, size in zip(groups.tolist(), sizes.tolist()))
 
 
 def part_name(material: Material) -> str:
@@ -202,6 +219,16 @@ def _left_out(material: Material, places: ObjectCoordinates) -> str:
     what = some(missing, "object had", "objects had")
     are = "is" if missing == 1 else "are"
     return f"{what} no answer when the map was fitted and {are} not shown." if missing else ""
+
+
+def _uncertain(material: Material, ids: np.ndarray) -> str:
+    """Which places are hardly known."""
+    few = [material.names[i] for i in ids[material.facts.too_few[ids]].tolist()]
+    if not few:
+        return ""
+    places = "The place of an object" if len(few) == 1 else f"The places of {len(few):,} objects"
+    grey = "" if (material.cluster < 0).all() else " (grey)"
+    return f"{places} with too few comparisons{grey} {'is' if len(few) == 1 else 'are'} uncertain: {listing(few)}."
 
 
 def _uncertainty(material: Material, places: ObjectCoordinates, drawing: Drawing) -> str:

@@ -4,12 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from stream_engine.evaluation.few_comparisons import MIN_COMPARISONS
 from stream_engine.exports import object_table
 from stream_engine.report import Section, Table
 from stream_engine.report.findings.words import listing, some
 from stream_engine.report.material import Material
-
-MIN_COMPARISONS = 10  # answers, below which little is known of an object
 
 
 def section(material: Material) -> Section:
@@ -79,6 +78,9 @@ def columns(material: Material, ids: np.ndarray) -> dict[str, list[Any]]:
     columns_of = {
         head: values.tolist() if isinstance(values, np.ndarray) else list(values) for head, values in of_objects.items()
     }
+    if "cluster" in columns_of:
+        shown_clusters = zip(columns_of["cluster"], (material.cluster[ids] >= 0).tolist())
+        columns_of["cluster"] = [number if known else None for number, known in shown_clusters]
     label = dict(zip(material.snapshot.objects, material.names))
     near = [
         ", ".join(label[name] for name in row if name)
