@@ -40,6 +40,7 @@ def test_the_sentence_has_the_figures_of_the_report_and_only_what_is_known():
     assert numbers(none)[:3] == ["3", "50", "6.0"] and "group 1" not in none
     few = sentence(MADE | {"grade": "cannot tell", "reason": "few answers"})
     assert numbers(few) == ["900", "40", "6.0"]
+    assert "900 comparisons of 40 objects" in few  # an answer can give several
     assert "6.0 within-group standard deviations apart can be missed" in few  # some are detected: it is no lower bound
     assert sentence({}) == "" == sentence({"grade": "excellent", "k": 3})
     assert explained({}) == "" and "1 dimension," in explained(MADE | {"dimensions": 1})
