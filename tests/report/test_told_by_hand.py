@@ -25,6 +25,7 @@ from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.inline_svg import svg
 from stream_engine.report.material import material
 from stream_engine.report.sections import alignment, conflicts, dendrogram, learning, methods, next_questions
+from stream_engine.report.sections import models as section_of_models
 from stream_engine.report.sections.object_map import legend
 from stream_engine.report.tiles import tiles
 from stream_engine.state.artifact import Artifact
@@ -286,6 +287,22 @@ def test_calibration_is_said_of_fifty_comparisons_with_its_interval():
     says = learning._calibration_in_words(stated, came, np.array([60, 49]))
     low, high = np.sort(np.roots([1 + 1.96**2 / 60, -1.5 - 1.96**2 / 60, 0.75**2]))
     assert states(says, f"73 % … 75 % … 95 % CI {100 * low:.0f} to {100 * high:.0f}; 60 ")
+
+
+@pytest.mark.parametrize("right, n", [(3531, 3531), (3530, 3531), (99_990, 100_000)])
+def test_the_interval_of_a_share_near_all_has_a_width(right, n):
+    says = learning._calibration_in_words(np.array([0.998]), np.array([right / n]), np.array([n]))
+    ((low, high),) = re.findall(r"95 % CI ([\d.]+) to ([\d.]+)", says)
+    assert float(low) < float(high) <= 100
+
+
+@pytest.mark.parametrize("held_out, is_part", [(2444, True), (3010, False), (0, False)])
+def test_it_is_explained_where_not_all_comparisons_were_held_out(held_out, is_part):
+    facts = SimpleNamespace(models=[{"model": "embedding", "accuracy": 0.883}], held_out=held_out)
+    findings = {"accuracy": [SimpleNamespace(text="", command="", level="")]}
+    material = SimpleNamespace(facts=facts, summary={"comparisons": 3010}, findings=findings)
+    (table,) = section_of_models.section(material).tables
+    assert ("Not all comparisons were held out" in table.about) is is_part
 
 
 def test_a_set_is_as_good_for_a_group_as_for_its_answers():

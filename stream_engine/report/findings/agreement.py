@@ -164,8 +164,10 @@ def agreement(facts: Facts) -> Iterator[Finding]:
             yield Finding("only_same_answers", text, {"answers": again}, level=WARNING)
         else:
             text = f"The same participant, asked again, gives the same answer in {percent(themselves)}"
-            text += " (copies of answers count as answers)." if _copies(facts) else "."
-            yield Finding("test_retest_agreement", text, {"share": themselves})
+            notes = [f"{count(again)} comparisons"] if again else []
+            notes += ["copies of answers count as answers"] if _copies(facts) else []
+            text += f" ({'; '.join(notes)})." if notes else "."
+            yield Finding("test_retest_agreement", text, {"share": themselves, "answers": again})
     if not summary["triplets"] or not facts.published.snapshot.section("triplet_counts"):
         return
     columns = triplet_columns(facts.published.snapshot)
