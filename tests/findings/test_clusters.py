@@ -191,6 +191,10 @@ def test_the_verdict_of_an_earlier_version_is_read_and_described_as_that(good):
     assert report["note"] in maker("clusters")(material(published)).says and shown.notes[-1]
     assert {text.split()[0] for _, text in shown.drawings[0].groups} == {"part"}
     assert "not established" in shown.drawings[0].about_groups
+    of = material(published)
+    assert re.search(r"no established groups\W+</span>\s*<button class=.key", page.html(of, page.sections(of)))
+    with_groups = material(good.published)
+    assert "no established groups" not in page.html(with_groups, page.sections(with_groups))
     made = contents("clusters", published)["clusters"]
     assert made.arrays["k"] == 4
     assert "p_continuum" not in made.arrays
