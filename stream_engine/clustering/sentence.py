@@ -156,7 +156,7 @@ def _further_statements(report: Mapping[str, Any]) -> Iterator[str]:
 def _reason(report: Mapping[str, Any]) -> str:
     """Why the grade is "cannot tell"."""
     reason, limit = report.get("reason"), _limit(report)
-    answers, objects = _integer(report, "answers"), _integer(report, "objects")
+    comparisons, objects = _integer(report, "answers"), _integer(report, "objects")
     if reason == "few objects":
         number = "is 1 object" if objects == 1 else f"are {objects:,} objects"
         return f"there {number}, and at least {MIN_OBJECTS} are needed"
@@ -167,8 +167,8 @@ def _reason(report: Mapping[str, Any]) -> str:
     if reason == ALL_ALIKE:
         return "the answers do not distinguish the objects, which are all alike"
     if limit:
-        return f"with {answers:,} answers about {objects:,} objects, groups less than {limit} apart can be missed"
-    return f"with {answers:,} answers about {objects:,} objects, even clear groups can be missed"
+        return f"with {comparisons:,} comparisons of {objects:,} objects, groups less than {limit} apart can be missed"
+    return f"with {comparisons:,} comparisons of {objects:,} objects, even clear groups can be missed"
 
 
 def _integer(report: Mapping[str, Any], name: str) -> int:

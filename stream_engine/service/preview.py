@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from shlex import quote
 from statistics import median
 from typing import Any
 
@@ -71,6 +72,7 @@ class Preview:
     evidence: list[list[str]] = field(default_factory=list)  # decision, what was decided, why
     examined: int = 0  # first rows that the evidence is of, where there may be more
     command: str = ""  # that reads the input so
+    report: str = ""  # command that makes a page of it, without a state
     doubt: str = ""  # why there are several readings
     readings: list[list[str]] = field(default_factory=list)  # command, and an example in words
 
@@ -100,7 +102,7 @@ def preview(settings: Settings, max_events: int) -> Preview:
     result = Preview(prepared.line, first_columns(settings))
     result.used_as = _used_as(event_options(settings), result.columns)
     result.evidence = [list(decision) for decision in prepared.evidence if decision.topic != IN_DOUBT]
-    result.command = command_of(settings)
+    result.command, result.report = command_of(settings), _report_of(settings)
     result.notices += in_doubt(prepared.evidence)
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
     names: dict[str, None] = {}
@@ -153,7 +155,9 @@ def preview(settings: Settings, max_events: int) -> Preview:
     result.sent_twice = ingest.repeats.in_words()
     result.max_reject_ratio = settings.input.max_reject_ratio
     if result.is_refused:
-        result.command = ", or ".join(map(command_of, working_readings(settings)))
+        working = working_readings(settings)
+        result.command = ", or ".join(map(command_of, working))
+        result.report = ", or ".join(filter(None, map(_report_of, working)))
         result.no_answers = "" if result.command else result.no_answers
     result.refused = Counter(dict(result.refused.most_common()))
     result.objects, result.names, result.suspicious = len(names), list(names)[:20], suspicious_names(names)
@@ -203,6 +207,13 @@ def _no_answers(settings: Settings) -> str:
 def _plain(name: str) -> str:
     """A name without differences of spelling."""
     return "".join(words_of(name)) or name
+
+
+def _report_of(settings: Settings) -> str:
+    """The command that makes a page of files that are read so; "" for other sources."""
+    if any("://" in uri for uri in settings.source):
+        return ""
+    return command_of(settings, f"stream-engine report {' '.join(map(quote, settings.source))}")
 
 
 def _with_rivals(settings: Settings, prepared_settings: PreparedSettings) -> Preview:

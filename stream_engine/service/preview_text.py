@@ -49,8 +49,14 @@ def as_text(result: Preview, source: str) -> str:
 
 
 def _command(result: Preview) -> list[str]:
-    """The command that reads the input so, or the one that the file suggests, where these options read little of it."""
-    return [f"  {'try instead' if result.is_refused else 'command':13}{result.command}"] if result.command else []
+    """The commands that read the input so, or those that the file suggests, where these options read little of it: of a
+    report first, which needs no state."""
+    if not result.command:
+        return []
+    head = "try instead" if result.is_refused else "command"
+    if not result.report:
+        return [f"  {head:13}{result.command}"]
+    return [f"  {head:13}{result.report}", f"  {'':13}or, to keep a state: {result.command}"]
 
 
 def _sets(result: Preview) -> str:

@@ -33,6 +33,13 @@ def test_preview_shows_evidence_examples_and_a_command_that_does_the_same(tmp_pa
     assert summary(tmp_path / "said")["comparisons"] == summary(tmp_path / "s")["comparisons"] == len(TRIALS)
 
 
+def test_preview_names_a_report_before_a_run(tmp_path):
+    path = written(tmp_path / "data.csv", "jsPsych 7, keys f and j")
+    report, run = engine("preview", path).stdout.splitlines()[-3:-1]
+    assert states(report, f"command … stream-engine report {path} … --codes chosen:f=left,j=right")
+    assert states(run, f"stream-engine run {path} --state DIR … --codes chosen:f=left,j=right")
+
+
 def test_preview_says_what_each_column_is_read_as_and_which_are_not_used(tmp_path):
     rows = [
         {"user": f"p{k % 3}", "ts": 1.7e9 + k, "time": f"2026-01-01T00:00:{k:02}Z", "anchor": a, "near": b, "far": c}

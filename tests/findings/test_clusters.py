@@ -41,6 +41,7 @@ def test_the_sentence_has_the_figures_of_the_report_and_only_what_is_known():
     assert numbers(none)[:3] == ["3", "50", "6.0"] and "group 1" not in none
     few = sentence(MADE | {"grade": "cannot tell", "reason": "few answers"})
     assert numbers(few) == ["900", "40", "6.0"]
+    assert "900 comparisons of 40 objects" in few  # an answer can give several
     assert "6.0 within-group standard deviations apart can be missed" in few  # some are detected: it is no lower bound
     assert sentence({}) == "" == sentence({"grade": "excellent", "k": 3})
     assert explained({}) == "" and "1 dimension," in explained(MADE | {"dimensions": 1})
@@ -200,6 +201,10 @@ def test_the_verdict_of_an_earlier_version_is_read_and_described_as_that(good):
     assert report["note"] in maker("clusters")(material(published)).says and shown.notes[-1]
     assert {text.split()[0] for _, text in shown.drawings[0].groups} == {"part"}
     assert "not established" in shown.drawings[0].about_groups
+    of = material(published)
+    assert re.search(r"no established groups\W+</span>\s*<button class=.key", page.html(of, page.sections(of)))
+    with_groups = material(good.published)
+    assert "no established groups" not in page.html(with_groups, page.sections(with_groups))
     made = contents("clusters", published)["clusters"]
     assert made.arrays["k"] == 4
     assert "p_continuum" not in made.arrays

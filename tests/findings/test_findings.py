@@ -157,13 +157,21 @@ def test_who_answers_consistently_by_another_view_is_not_flagged_as_guessing():
         assert {name for name, reason in zip(found.names, found.reasons) if reason} == flags
 
 
-def test_the_map_is_said_to_have_the_best_number_of_dimensions_only_where_it_has():
+def test_the_number_of_dimensions_is_said_to_have_the_least_log_loss_only_where_it_has():
+    """The accuracy of another number, such as of the picture, can be higher: no number is called the best."""
     report = {"dimensions_at_least": 1, "dimensions_interval": [1, 4]}
     (best,), (smaller,) = (list(models._for_prediction(report, d, True)) for d in (4, 2))
-    assert "4 dimensions, the number that predicts held-out comparisons best; 1 to 4" in best.text
-    assert (
-        "2 dimensions, the smallest number that predicts" in smaller.text and "as the best, 4; 1 to 4" in smaller.text
+    assert "4 dimensions, the number with the least log loss on held-out comparisons; 1 to 4" in best.text
+    assert states(
+        smaller.text, "2 dimensions, the smallest number whose log loss … close to the least, that of 4; 1 to 4"
     )
+    assert "best" not in best.text + smaller.text
+
+
+def test_a_second_dimension_that_is_not_confirmed_is_not_denied():
+    report = {"dimensions_at_least": 1, "dimensions_tested": {"p_values": [0.26]}}
+    (found,) = models._supported(report, 2, True)
+    assert states(found.text, "not confirmed … (p = .26) … does not show that there is none")
 
 
 @pytest.mark.parametrize("least, low", [(1, 1), (1, 2), (2, 2), (2, 4)])

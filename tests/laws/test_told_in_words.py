@@ -201,7 +201,10 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
         {"share": lambda w: agreeing(w, False)[0], "answers": lambda w: agreeing(w, False)[1]},
         lambda w: [100 * agreeing(w, False)[0], agreeing(w, False)[1]],
     ),
-    "test_retest_agreement": ({"share": lambda w: agreeing(w, True)[0]}, lambda w: [100 * agreeing(w, True)[0]]),
+    "test_retest_agreement": (
+        {"share": lambda w: agreeing(w, True)[0], "answers": lambda w: agreeing(w, True)[1]},
+        lambda w: [100 * agreeing(w, True)[0], agreeing(w, True)[1]],
+    ),
     "conflicting_answers": (
         {"questions": lambda w: len(both(w)), "repeated": lambda w: len(repeated(w)), "share": contradicted}
         | {"ties": lambda w: sum(a == b for a, b in both(w))},

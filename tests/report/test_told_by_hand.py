@@ -26,6 +26,7 @@ from stream_engine.report.inline_svg import svg
 from stream_engine.report.material import material
 from stream_engine.report.sections import agreement as sections_of_agreement
 from stream_engine.report.sections import alignment, conflicts, dendrogram, learning, methods, next_questions
+from stream_engine.report.sections import models as section_of_models
 from stream_engine.report.sections.object_map import legend
 from stream_engine.report.tiles import tiles
 from stream_engine.state.artifact import Artifact
@@ -291,6 +292,22 @@ def test_calibration_is_said_of_fifty_comparisons_with_its_interval():
     assert states(says, f"73 % … 75 % … 95 % CI {100 * low:.0f} to {100 * high:.0f}; 60 ")
 
 
+@pytest.mark.parametrize("right, n", [(3531, 3531), (3530, 3531), (99_990, 100_000)])
+def test_the_interval_of_a_share_near_all_has_a_width(right, n):
+    says = learning._calibration_in_words(np.array([0.998]), np.array([right / n]), np.array([n]))
+    ((low, high),) = re.findall(r"95 % CI ([\d.]+) to ([\d.]+)", says)
+    assert float(low) < float(high) <= 100
+
+
+@pytest.mark.parametrize("held_out, is_part", [(2444, True), (3010, False), (0, False)])
+def test_it_is_explained_where_not_all_comparisons_were_held_out(held_out, is_part):
+    facts = SimpleNamespace(models=[{"model": "embedding", "accuracy": 0.883}], held_out=held_out)
+    findings = {"accuracy": [SimpleNamespace(text="", command="", level="")]}
+    material = SimpleNamespace(facts=facts, summary={"comparisons": 3010}, findings=findings)
+    (table,) = section_of_models.section(material).tables
+    assert ("Not all comparisons were held out" in table.about) is is_part
+
+
 def test_a_set_is_as_good_for_a_group_as_for_its_answers():
     """The accuracy of each participant counts as often as they answered; who is in no group is in none."""
     people = ("u", "v", "w", "x")
@@ -326,9 +343,12 @@ def test_two_checks_that_find_the_same_guessers_name_them_once():
 
 
 @pytest.mark.parametrize("least", [1, 2, 4])
-def test_the_text_for_a_paper_has_the_supported_dimensions_where_the_map_has_more(least):
-    said = " ".join(methods._embedding({"d": 4, "kernel": "ste", "dimensions_at_least": least}))
-    assert (f"support at least {least};" in said) is (least < 4)
+def test_the_text_for_a_paper_has_the_confirmed_dimensions_where_the_map_has_more(least):
+    tested = {"p_values": [0.26] if least == 1 else [0.001, 0.4]}
+    report = {"d": 4, "kernel": "ste", "dimensions_at_least": least, "dimensions_tested": tested}
+    said = " ".join(methods._embedding(report))
+    assert (f"confirmed at least {least} dimensions; the map has 4" in said) is (least == 2)
+    assert states(said, "not confirmed … (p = .26) … not show that there is none; the map has 4") is (least == 1)
 
 
 @pytest.mark.parametrize("p, at_least", [([0.001, 0.32, 0.71], 2), ([0.002, 0.003, 0.45, 0.83], 3)])

@@ -184,8 +184,10 @@ def agreement(facts: Facts) -> Iterator[Finding]:
             yield Finding("test_retest_unknown", f"{text}{_AMONG}.", level=GAP)
         else:
             text = f"The same participant, asked again, gives the same answer in {percent(themselves)}"
-            text += f" ({_AMONG})." if copies else "."
-            yield Finding("test_retest_agreement", text, {"share": themselves})
+            notes = [f"{count(again)} comparisons"] if again else []
+            notes += [_AMONG] if copies else []
+            text += f" ({'; '.join(notes)})." if notes else "."
+            yield Finding("test_retest_agreement", text, {"share": themselves, "answers": again})
     if not summary["triplets"] or not facts.published.snapshot.section("triplet_counts"):
         return
     columns = triplet_columns(facts.published.snapshot)

@@ -157,7 +157,10 @@ def _supported(report: Mapping[str, Any], d: int, chosen: bool) -> Iterator[Find
         text += f"; adding one more is not significant (p = {p_value(more)})." if isinstance(more, int | float) else "."
         yield Finding("dimensions", text, figures)
     elif chosen and d > least and p and isinstance(p[0], int | float):
-        text = f"A second dimension does not increase the accuracy significantly (p = {p_value(p[0])})."
+        text = (
+            f"A second dimension is not confirmed by the test (p = {p_value(p[0])}); that does not show that there is "
+        )
+        text += "none."
         yield Finding("dimensions", text, figures)
 
 
@@ -169,10 +172,10 @@ def _for_prediction(report: Mapping[str, Any], d: int, chosen: bool) -> Iterator
     low, high = report.get("dimensions_interval") or (d, d)
     text = f"For prediction, the map has {d} dimensions, the "
     if d < high:
-        text += f"smallest number that predicts held-out comparisons nearly as well as the best, {high}"
+        text += f"smallest number whose log loss on held-out comparisons is close to the least, that of {high}"
     else:
-        text += "number that predicts held-out comparisons best"
-    text += f"; {low} to {high} have no larger log loss (95 % interval)" if low < high else ""
+        text += "number with the least log loss on held-out comparisons"
+    text += f"; {low} to {high} have no significantly larger one (95 % interval)" if low < high else ""
     if low > least:
         text += ". The log loss of fewer is larger, but tests of accuracy do not confirm that more than "
         text += f"{some(int(least), 'dimension is', 'dimensions are')} needed"

@@ -182,10 +182,12 @@ def _calibration_in_words(stated: np.ndarray, came: np.ndarray, answers: np.ndar
     if not len(enough):
         return ""
     at = int(enough[-1])
-    low, high = wilson(came[at], answers[at])
+    low, high = (100 * bound for bound in wilson(came[at], answers[at]))
+    # bounds that would be rounded to the same number have more digits, and the share, too
+    digits = next((n for n in range(4) if f"{low:.{n}f}" != f"{high:.{n}f}"), 4)
     return (
-        f" Comparisons predicted with {percent(stated[at], 0)} occurred {percent(came[at], 0)} of the time (95 % CI "
-        f"{100 * low:.0f} to {100 * high:.0f}; {count(answers[at])} comparisons)."
+        f" Comparisons predicted with {percent(stated[at], digits)} occurred {percent(came[at], digits)} of the time "
+        f"(95 % CI {low:.{digits}f} to {high:.{digits}f}; {count(answers[at])} comparisons)."
     )
 
 

@@ -156,12 +156,25 @@ def _embedding(report: Mapping[str, Any]) -> Iterator[str]:
     )
     least = figure(report, "dimensions_at_least")
     if least is not None and least < d:
-        yield f"Of these, the answers support at least {int(least)}; the others were kept for prediction."
+        yield _fewer_dimensions(report, int(least), int(d))
     if report.get("chosen_by") and report.get("held_out") == "judgements":
         yield (
             "Its settings were selected by the log loss on held-out answers, and its accuracy was estimated by "
             "cross-validation on other answers, each held out with all its comparisons."
         )
+
+
+def _fewer_dimensions(report: Mapping[str, Any], least: int, d: int) -> str:
+    """How many dimensions a test confirms, where the map has more."""
+    if least > 1:
+        return f"A test of the accuracy confirmed at least {least} dimensions; the map has {d} for prediction."
+    tested = report.get("dimensions_tested")
+    p = tested.get("p_values") if isinstance(tested, Mapping) else None
+    figures = f" (p = {p_value(p[0])})" if p and isinstance(p[0], int | float) else ""
+    return (
+        f"A second dimension was not confirmed by a test of the accuracy{figures}, which does not show that there is "
+        f"none; the map has {d} dimensions for prediction."
+    )
 
 
 def _accuracy(facts: Facts, report: Mapping[str, Any]) -> Iterator[str]:

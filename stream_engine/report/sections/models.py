@@ -1,5 +1,6 @@
 """Prediction accuracy: the best model in a sentence, all models in a table."""
 
+from stream_engine.evaluation.cross_fit import HALF_WIDTH
 from stream_engine.exports.models import MIN_NEW_PARTICIPANTS
 from stream_engine.report import Section, Table
 from stream_engine.report.findings import sentences
@@ -23,6 +24,11 @@ COLUMNS = (
     "is better. Calibration error: mean difference between stated probabilities and observed frequencies. The test "
     "set is never used to select a setting."
 )
+NOT_ALL = (
+    " Not all comparisons were held out: where there are many, folds are held out one after another only until the "
+    f"95 % interval of the accuracy cannot be wider than ± {100 * HALF_WIDTH:.0f} points, and questions that a model "
+    "selected may be left out."
+)
 
 
 def section(material: Material) -> Section:
@@ -36,7 +42,8 @@ def section(material: Material) -> Section:
         )
     columns = {head: [row.get(name) for row in rows] for name, head in MODEL_HEADS.items()}
     columns = {head: column for head, column in columns.items() if any(value is not None for value in column)}
-    about, notes = f"{COLUMNS} Models: {explained(str(row['model']) for row in rows)}.", []
+    is_part = 0 < material.facts.held_out < material.summary["comparisons"]
+    about, notes = f"{COLUMNS}{NOT_ALL if is_part else ''} Models: {explained(str(row['model']) for row in rows)}.", []
     if NEW_PEOPLE not in columns:
         notes.append(f"Accuracy for new participants needs at least {MIN_NEW_PARTICIPANTS} held-out participants.")
     says = sentences(material.findings, "accuracy") or material.findings["accuracy"][0].text
