@@ -25,7 +25,7 @@ def different_questions(snapshot: Snapshot) -> list[tuple[np.ndarray, ...]] | No
     """Columns of the objects of the questions of three objects, and of those of four. None if some comparisons are only
     summed."""
     counted = {"triplets": "triplet_counts", "quadruplets": "quadruplet_counts"}
-    if any(snapshot.counters[kind] and not snapshot.section(counts) for kind, counts in counted.items()):
+    if any(snapshot.counters.get(kind) and not snapshot.section(counts) for kind, counts in counted.items()):
         return None
     columns = triplet_columns(snapshot)
     pair = pair_of_entry(columns)

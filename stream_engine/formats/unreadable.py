@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations, islice
 from shlex import quote
 
+from stream_engine.data.comparisons import READABLE_TYPES
 from stream_engine.formats.answers import (
     MIN_FIT,
     code_columns,
@@ -62,6 +63,8 @@ def fact_of(records: Records, where: Mapping[str, str], n_kept: int, readable: b
             f"none of the first {records.size:,} rows has {filters}; next: --where with a value that the column has: "
             f"{', '.join(some)}"
         )
+    if "type" in columns and columns["type"].distinct & {*READABLE_TYPES}:
+        return ""
     if not {"near", "far"} & set(columns) and (fact := _not_shown(records)):
         return fact
     if {"near", "far"} & set(columns) or {*columns} == {"anchor"} or len(columns) < 2:
