@@ -156,7 +156,8 @@ def _below(settings: Settings, records: Records, begin: int) -> str:
 def _other_header(settings: Settings, records: Records, row: int) -> str:
     """What to say of a second header that differs from the first one, and how to part the rows below it."""
     line = row + 1 + settings.input.skip_rows + settings.input.header
-    fact = other_header_in_words(records, row, f"line {line:,}")
+    place = f"line {line:,}" if _is_one_table_of_text(settings) else "a row"
+    fact = other_header_in_words(records, row, place)
     if not _is_one_table_of_text(settings) or settings.input.skip_rows:
         return f"{fact}; next: save the rows from there on as a file of their own"
     source, suffix = quote(settings.source[0]), Path(settings.source[0]).suffix

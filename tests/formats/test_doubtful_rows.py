@@ -263,7 +263,7 @@ def test_many_answers_that_a_column_leaves_out_are_named(tmp_path):
 def test_numbers_of_trials_do_not_say_what_a_record_is(tmp_path):
     rows = answers(trial=lambda n: n % 10)
     rows[30][1], rows[30][-1] = "11", "none of them"
-    assert "--where trial" not in previewed(saved(tmp_path, rows))
+    assert "trial=" not in previewed(saved(tmp_path, rows))
 
 
 PREVIEWS = [
