@@ -6,7 +6,7 @@ from glob import glob
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from stream_engine.api.frames import EXPECTED, BadFrame
-from stream_engine.formats.doubtful_rows import below_in_words, doubts, other_table
+from stream_engine.formats.doubtful_rows import below_in_words, doubts, other_header, other_header_in_words, other_table
 from stream_engine.formats.inference import understood
 from stream_engine.formats.options import EventOptions, by_field, in_words
 from stream_engine.formats.reading import Decision, Obstacle, Reading, excluding, in_doubt
@@ -120,6 +120,9 @@ def with_inferred_options(records: Records, options: EventOptions) -> tuple[Even
         return options, "", says
     if {"near_i", "near_j", "far_i", "far_j"} <= set(names):
         return options._replace(type="quadruplet"), "", []
+    if (again := other_header(matching(records, options.where))) is not None:
+        fact = other_header_in_words(matching(records, options.where), again, f"row {again}")
+        raise BadFrame(f"read: {fact}; next: read the two parts on their own")
     if (begin := other_table(matching(records, options.where))) is not None:
         fact = below_in_words(matching(records, options.where), begin)
         raise BadFrame(f"read: {fact}; next: leave them out, such as with table[:{begin}]")

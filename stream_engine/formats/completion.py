@@ -8,7 +8,7 @@ from shlex import quote
 from stream_engine.formats.answers import MIN_FIT, Answer, is_flags, is_textual
 from stream_engine.formats.asked_direction import Contradiction, contradicted
 from stream_engine.formats.cells import LIST_SEPARATOR
-from stream_engine.formats.doubtful_rows import who_tried
+from stream_engine.formats.doubtful_rows import dates_of_names, rounded_ids, who_tried
 from stream_engine.formats.event_fields import NO_COLUMN, filter_of
 from stream_engine.formats.explanation import Rival, is_constant, unexplained
 from stream_engine.formats.field_values import number_of
@@ -28,6 +28,7 @@ from stream_engine.formats.vocabulary import ANCHOR, MATERIAL, OBJECTS, PARTICIP
 
 MAX_OTHERS = 0.6  # share of the answers that may be no answers, and are named
 MAX_LISTED_VALUES = 5  # of a column that are named
+MAX_LEFT_OUT = 0.1  # share of the rows with objects and an answer, by a filter that says of none what it is
 MAX_TIMEOUTS = 0.2  # share of the answers that are -1 where that is taken for none
 _NO_ANSWER = frozenset(
     ("timeout", "timed out", "no response", "no_response", "noresponse", "none", "null", "", "space", "escape", "-1")
@@ -64,11 +65,36 @@ class _Draft:
         filters = distinguishing_filters(self.records, is_question, [state == "other" for state in self.states])
         if filters is None and self.answer.columns:
             filters, self.doubt = _with_answers(self.records, self.states, self.answer, self.doubt)
+        else:
+            self._doubt_other_records(filters)
         if filters is None:
             return self.counts["other"] <= (1 - MIN_FIT) * self.records.size
         self.filters |= filters.where
         self.decisions.append(Decision(filters.topic, filters_as_text(filters.where), filters.why))
         return True
+
+    def _doubt_other_records(self, filters: Filters | None) -> None:
+        """Say of a filter that it leaves out many rows with all objects and an answer, or all of some participants."""
+        if filters is None or filters.topic != "questions":
+            return
+        other, fits = self.counts["other"], self.counts["fits"]
+        who = participant(self.records, self.wide)
+        states = [*zip(who.texts, self.states)] if who is not None else []
+        asked = {text for text, state in states if state in ("fits", "catch")}
+        others = Counter(text for text, state in states if state == "other" and text and text not in asked)
+        lost = [text for text, n_rows in others.items() if n_rows > 1]
+        if not lost and other <= MAX_LEFT_OUT * (fits + other):
+            return
+        column = self.records.columns[self.answer.columns[0]] if len(self.answer.columns) == 1 else None
+        texts = Counter(text for text, state in zip(column.texts, self.states) if state == "other") if column else {}
+        answers = f" have other answers ({', '.join(map(str, [*texts][:MAX_LISTED_VALUES]))})" if texts else " differ"
+        people = f", all of {', '.join(lost[:MAX_LISTED_VALUES])}{', …' if len(lost) > MAX_LISTED_VALUES else ''},"
+        fact = f"{other:,} of {fits + other:,} rows with objects and an answer{people if lost else ''}{answers}, and "
+        fact += f"{filters_as_text(filters.where)} would leave them out"
+        if lost:
+            self.doubt = self.doubt or fact
+        else:
+            self.decisions.append(Decision(IN_DOUBT, "left out", f"{fact}: are they no questions?"))
 
     def other_spellings(self) -> str:
         """What to say of answers that a filter would leave out, and that differ from accepted ones in spelling."""
@@ -95,7 +121,9 @@ class _Draft:
         asked = questions.select(row for row, is_complete in enumerate(complete) if is_complete)
         filled = matching(questions, where)
         silent = asked.size - matching(asked, where).size
-        self.filters |= where
+        for key, wanted in where.items():
+            before = [self.filters[key]] if key.endswith("!=") and key in self.filters else []
+            self.filters[key] = LIST_SEPARATOR.join([wanted, *before])
         excluded = questions.size - filled.size
         why = f"{excluded:,} of {questions.size:,} rows, of which {silent:,} show objects and have no answer; to "
         why += "have them rejected, give the options of this reading without this filter"
@@ -154,7 +182,17 @@ class _Draft:
         elif not self.wide and not self.is_own and (alike := like_participants(questions, self.roles())) is not None:
             why = f"no participants are read, and {alike.name} ({len(alike.distinct):,} values) looks like them: "
             why += f"if it says who answered, add participant={alike.name} to --columns"
-            self.decisions += [Decision(IN_DOUBT, "none", text) for text in (why, *who_tried(alike))]
+            self.decisions += [
+                Decision(IN_DOUBT, "none", text) for text in (why, *who_tried(alike), *rounded_ids(alike))
+            ]
+        elif not self.wide and not self.is_own and (one_each := _one_row_each(questions)) is not None:
+            why = f"{one_each.name} differs in {len(one_each.distinct):,} of {questions.size:,} rows (filled in "
+            why += "automatically, or one answer of each?), and is not read as participants: "
+            self.decisions.append(
+                Decision(
+                    IN_DOUBT, "none", f"{why}if it says who answered, add participant={one_each.name} to --columns"
+                )
+            )
         if not self.wide and (times := response_times(questions, self.varying(questions).columns)) is not None:
             field, column, why = times
             self.columns[field] = (column.name,)
@@ -313,6 +351,8 @@ def _with_answers(records: Records, state: list[str], answer: Answer, doubt: str
         where = {column.name: wanted} if coded else {f"{column.name}!=": LIST_SEPARATOR.join(most)}
         return Filters("no answers", where, f"{n:,} rows are no answers: {quoted}"), doubt
     fact = f"{n:,} of {asked:,} answers ({n / asked:.0%}) in {column.name} are {quoted}, and no object is called so"
+    if dates := dates_of_names({*column.distinct}):
+        fact += f" ({dates}: write them in full, as the objects are called)"
     where = {f"{column.name}!=": LIST_SEPARATOR.join(most)}
     return Filters("no answers", where, f"{n:,} of {records.size:,} rows"), fact
 
@@ -330,7 +370,12 @@ def _half_empty(records: Records, fields: Mapping[str, tuple[str, ...]], answer:
     objects = [name for names in fields.values() for name in names if name not in answer.columns]
     holes: Counter[str] = Counter()
     for row in range(records.size):
-        empty = [name for name in objects if records.columns[name].values[row] is None]
+        empty = [
+            name
+            for name in objects
+            if records.columns[name].values[row] is None
+            and not any(text.startswith("#") for text in records.columns[name].empties)  # an error of a spreadsheet
+        ]
         if len(empty) == 1 and len(objects) > 2:
             holes[empty[0]] += 1
     if len(holes) < 2 or any("{" in name for name in objects):
@@ -428,6 +473,34 @@ def like_participants(records: Records, used: Set[str]) -> Column | None:
         if several and whole and (runs == len(column.distinct) or (_PERSONAL & words and not is_flags(column))):
             return column
     return None
+
+
+def _one_row_each(records: Records) -> Column | None:
+    """A column that is called like participants, and differs in nearly every row."""
+    for name, column in records.columns.items():
+        words = set(column.words)
+        called = "".join(column.words) in PARTICIPANTS and words & _CALLED_PEOPLE and not set(name) & set(",|=")
+        if called and records.size >= 10 and len(column.distinct) >= 0.9 * records.size:
+            return column
+    return None
+
+
+_CALLED_PEOPLE = {
+    *("participant", "subject", "worker", "annotator", "rater", "judge", "user", "person", "participante", "deelnemer"),
+    *(
+        "proefpersoon",
+        "sujet",
+        "sujeto",
+        "vp",
+        "vpn",
+        "versuchsperson",
+        "proband",
+        "teilnehmer",
+        "partecipante",
+        "subj",
+    ),
+    *("ppt", "ppn", "pp", "coder", "observer", "informant", "respondent", "repondant", "prolific"),
+}
 
 
 def participant(records: Records, wide: bool) -> Column | None:

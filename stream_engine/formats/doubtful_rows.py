@@ -3,20 +3,22 @@ numbers of participants that begin again."""
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from shlex import quote
 
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.event_fields import OPTIONAL
-from stream_engine.formats.field_values import number_of
+from stream_engine.formats.field_values import flag_of, number_of
 from stream_engine.formats.reading import IN_DOUBT, Decision
 from stream_engine.formats.record_columns import Column, Records
-from stream_engine.formats.vocabulary import words_of
+from stream_engine.formats.trial_filters import RECORD_KIND_WORDS
+from stream_engine.formats.vocabulary import PARTICIPANTS, ROUNDS, words_of
 
 MIN_ROWS_ABOVE = 10  # of another table
 MIN_REPETITIONS = 3  # of the values of a column, on average, that are no numbers or texts of their own
 MIN_SEEN = 5  # rows with each other object, where one that occurs in one row only is doubtful
+MAX_EXPORTS = 25  # values of a column that says which file or site a row comes from
 N_NAMED = 5  # rows or objects
 _TEST = re.compile(
     r"\b(?:tests?|tester|testing|debug|pilot|dummy|admin|preview|researcher|experimenter|versuchsleiter|demo)\b"
@@ -55,6 +57,36 @@ def other_table(records: Records) -> int | None:
     return None
 
 
+def other_header(records: Records) -> int | None:
+    """The first row that names the columns, though not as the header does: another export with its columns in another
+    order, below which each value belongs to another column.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> other_header(records_of({"who": ["p", "who"], "left": ["x", "right"], "right": ["y", "left"]}))
+    1
+    """
+    names = (*records.columns,)
+    rows = [*zip(*(column.texts for column in records.columns.values()))]
+    headers = [row for row, cells in enumerate(rows) if _names_again(cells, names)]
+    if headers and len(headers) < len(rows):
+        below = {text for row in {*range(len(rows))} - {*headers} for text in rows[row]}
+        if 2 * len({*names} - below) >= len(names):  # else the first line is no header
+            return next((row for row in headers if rows[row] != names), None)
+    return None
+
+
+def _names_again(cells: Sequence[str | None], names: Sequence[str]) -> bool:
+    again = {*cells} & {*names}
+    return len(again) >= 3 and 3 * len(again) > 2 * len(names)
+
+
+def other_header_in_words(records: Records, row: int, line: str) -> str:
+    """What to say of a header that differs from the first one; `line`: where it is."""
+    texts = ", ".join(column.texts[row] or "" for column in records.columns.values())
+    fact = f"{line} names the columns in another order ({texts}) than the header ({', '.join(records.columns)}): below "
+    return f"{fact}it, values would be read as those of other columns"
+
+
 def _repeats(texts: Sequence[str | None]) -> bool:
     filled = [text for text in texts if text is not None]
     return len(filled) > 0.9 * len(texts) and MIN_REPETITIONS * len({*filled}) <= len(filled)
@@ -74,12 +106,44 @@ def copies(records: Records, used: Sequence[str]) -> tuple[int, str, bool]:
     n_copies = len(rows) - len(different)
     if len(different) < MIN_SEEN:
         return 0, "", False
+    keys = _keys(records, used, different)
+    return (n_copies, min(keys)[1], not min(keys)[0]) if keys else (0, "", False)
+
+
+def exported_again(records: Records, used: Sequence[str]) -> tuple[int, str, str]:
+    """How many rows are copies of others in every column but one, such as the file that they come from; the name of
+    that column, and of one with times that differ in all others. O(values times columns).
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> times = [f"2024-05-01 10:0{number}:00" for number in range(6)]
+    >>> rows = {"file": [*"aabbbbbb"], "at": times[:2] + times, "said": [*"xyxyxyxy"]}
+    >>> exported_again(records_of(rows), ["said"])
+    (2, 'file', 'at')
+    """
+    for name, column in records.columns.items():
+        if name in used or not 2 <= len(column.distinct) <= MAX_EXPORTS or None in column.values:
+            continue
+        rest = records._replace(columns={key: other for key, other in records.columns.items() if key != name})
+        n_copies, key, is_time = copies(rest, used)
+        if n_copies > 1 and is_time and n_copies > copies(records, used)[0]:
+            return n_copies, name, key
+    return 0, "", ""
+
+
+def _keys(records: Records, used: Sequence[str], different: Sequence[tuple[str | None, ...]]) -> list[tuple[bool, str]]:
+    """The columns that differ in all of these rows, or, if they are times, in all of each participant; times first."""
     keys = []
+    people = [name for name in records.columns if "".join(words_of(name)) in PARTICIPANTS]
+    whose = [*records.columns].index(people[0]) if people else None
     for place, (name, column) in enumerate(records.columns.items()):
         texts = [row[place] for row in different]
-        if name not in used and None not in texts and len({*texts}) == len(texts):
-            keys.append((not all(_TIME.fullmatch(text or "") for text in column.distinct), name))
-    return (n_copies, min(keys)[1], not min(keys)[0]) if keys else (0, "", False)
+        if name in used or None in texts:
+            continue
+        is_time = all(_TIME.fullmatch(text or "") for text in column.distinct)
+        own = {*zip(texts, (row[whose] for row in different))} if is_time and whose is not None else {*texts}
+        if len(own) == len(texts):
+            keys.append((not is_time, name))
+    return keys
 
 
 OF_OBJECTS = ("anchor", "near", "far", "objects", "shown", "ranked", "near_i", "near_j", "far_i", "far_j")
@@ -105,10 +169,19 @@ def doubts(records: Records, options: Mapping[str, tuple[str, ...]], drops: bool
     objects = [name for field in OF_OBJECTS for name in columns.get(field, ())]
     begin = other_table(records)
     below = [f"{below_in_words(records, begin)}; leave them out, or save them elsewhere"] if begin is not None else []
+    again = other_header(records)
+    if again is not None:
+        below += [
+            f"{other_header_in_words(records, again, f'row {again + 1:,} below the header')}; save them elsewhere"
+        ]
     says = [*below, *_copies_in_words(records, columns, drops), *_objects_seen_once(records, objects)]
+    answered = [name for field in ("chosen", "odd", "central") for name in columns.get(field, ())]
+    says += _changed_by_spreadsheets(records, [*objects, *answered])
     who = records.columns.get("".join(columns.get("worker", ())))
     if who is not None:
-        says += [*who_tried(who), *_numbers_again(records, who)]
+        roles = {name for names in columns.values() for name in names}
+        says += [*who_tried(who), *_numbers_again(records, who), *rounded_ids(who)]
+        says += _trials_again(records, who, roles)
     return [Decision(IN_DOUBT, "counted", text) for text in says]
 
 
@@ -118,6 +191,11 @@ def _copies_in_words(records: Records, columns: Mapping[str, tuple[str, ...]], d
         records, [name for field in columns if field not in about for name in columns[field]]
     )
     timed = {"time", "seconds", "milliseconds"} & columns.keys() and "worker" in columns
+    roles = [name for field in columns if field not in ("time", "seconds", "milliseconds") for name in columns[field]]
+    n_exported, source, moment = exported_again(records, roles)
+    if n_exported and not (drops and "worker" in columns):
+        fact = f"{n_exported:,} of {records.size:,} rows are copies of others in every column but {source}, {moment} "
+        return [f"{fact}too (exports that overlap?): to count them once: --drop-duplicates"]
     fact = (
         f"{n_copies:,} of {records.size:,} rows are copies of others in every column, {key} too (a file sent twice?): "
     )
@@ -129,6 +207,108 @@ def _copies_in_words(records: Records, columns: Mapping[str, tuple[str, ...]], d
     if not n_copies or timed:  # the decoder tells of them
         return []
     return [f"{fact}to count them once: {'--drop-duplicates' if is_time and 'worker' in columns else remove}"]
+
+
+_ERROR = re.compile(r"#(?:REF|DIV/0|VALUE|NUM|NULL|SPILL|CALC)!|#NAME\?|#N/A", re.I)
+_MONTHS = "jan feb mar mär mrt apr may mai mei jun jul aug sep sept oct okt nov dec dez".replace(" ", "|")
+_DATE = re.compile(rf"[0-9]{{1,2}}[-. ](?:{_MONTHS})\.?|(?:{_MONTHS})-[0-9]{{2}}", re.I)
+_GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.0)?")
+_ROUNDED = re.compile(r"[0-9](?:[.,][0-9]+)?E\+[0-9]+", re.I)
+
+
+def dates_of_names(texts: Iterable[str]) -> str:
+    """What to say of dates among names, which spreadsheets make of names such as MARCH1; "" where there are none.
+
+    >>> dates_of_names(["TP53", "1-Mar"])
+    '1-Mar: dates, which spreadsheets make of names such as MARCH1 and SEPT2'
+    >>> dates_of_names(["1-Mar", "2-Mar"]), dates_of_names(["TP53"])
+    ('', '')
+    """
+    texts = {*texts}
+    dates = sorted(filter(_DATE.fullmatch, texts))
+    if not dates or len(dates) == len(texts):
+        return ""
+    return f"{', '.join(dates[:N_NAMED])}: dates, which spreadsheets make of names such as MARCH1 and SEPT2"
+
+
+def _changed_by_spreadsheets(records: Records, names: Sequence[str]) -> list[str]:
+    """What to say of objects and answers that are errors of formulas, dates, or numbers in several spellings."""
+    columns = [records.columns[name] for name in dict.fromkeys(names)]
+    items = {text for column in columns for text in column.items}
+    says = [f"among the objects are {dates}: write the names again"] if (dates := dates_of_names(items)) else []
+    for column in columns:
+        errors = sorted(text for text in column.empties if _ERROR.fullmatch(text))
+        if errors and None in column.values:
+            where = quote(f"{column.name}!={LIST_SEPARATOR.join(errors)}")
+            fact = f"{column.name} holds {', '.join(errors)} in some rows: errors of a spreadsheet, no names; to leave "
+            says.append(f"{fact}them out: --where {where}")
+    if pair := spelt_as_numbers(items):
+        fact = f"{pair[0]!r} and {pair[1]!r} are read as two objects: if they are one number, write it in one way"
+        says.append(fact)
+    return says
+
+
+def spelt_as_numbers(texts: Iterable[str]) -> tuple[str, str] | None:
+    """Two spellings of one number, with and without a comma between thousands; None where there are none.
+
+    >>> spelt_as_numbers(["1024", "1,024", "7"]), spelt_as_numbers(["1,024"])
+    (('1,024', '1024'), None)
+    """
+    texts = {*texts}
+    pairs = [(text, text.replace(",", "").removesuffix(".0")) for text in sorted(filter(_GROUPED.fullmatch, texts))]
+    return next((pair for pair in pairs if pair[1] in texts), None)
+
+
+def rounded_ids(who: Column) -> list[str]:
+    """What to say of participants that a spreadsheet rounded.
+
+    >>> rounded_ids(Column("pid", [("5.60E+23",)]))[0][:62]
+    'pid holds ids in scientific notation (5.60E+23): a spreadsheet'
+    """
+    rounded = sorted(filter(_ROUNDED.fullmatch, who.distinct))
+    if not rounded:
+        return []
+    fact = f"{who.name} holds ids in scientific notation ({', '.join(rounded[:N_NAMED])}): a spreadsheet rounded them, "
+    return [f"{fact}and different participants may have become one; export the file again with ids as text"]
+
+
+def _counters(records: Records, roles: Set[str]) -> Iterator[tuple[Column, list[float]]]:
+    """The columns of whole numbers without a role, and their numbers."""
+    for name, column in records.columns.items():
+        if name in roles or len(column.distinct) < MIN_SEEN or None in column.values:
+            continue
+        numbers = [number_of(text, text=True) for text in column.texts]
+        whole = [number for number in numbers if number is not None and number.is_integer()]
+        if len(whole) == len(numbers):
+            yield column, whole
+
+
+def _trials_again(records: Records, who: Column, roles: Set[str]) -> list[str]:
+    """Participants whose trial numbers begin again, though those of most do not; and trials before the first one."""
+    says = []
+    for column, numbers in _counters(records, roles):
+        runs: Counter[str] = Counter()
+        last: dict[str, float] = {}
+        for person, number in zip(who.texts, numbers):
+            if person and (person not in last or number <= last[person]):
+                runs[person] += 1
+            if person:
+                last[person] = number
+        if not runs or records.size < MIN_SEEN * runs.total():
+            continue
+        again = [person for person, n_runs in runs.items() if n_runs > 1]
+        if again and 2 * len(again) < len(runs):
+            named = ", ".join(again[:N_NAMED]) + (", …" if len(again) > N_NAMED else "")
+            fact = (
+                f"{column.name} begins again for {named}, and for no other participant: a run that was broken off and "
+            )
+            says.append(f"{fact}done again, or two people with one id? All of their rows count")
+        early = sum(number < 0 for number in numbers)
+        if 0 < 2 * early < len(numbers):
+            where = quote(f"{column.name}>=0")
+            fact = f"{early:,} of {records.size:,} rows count although {column.name} is below 0 (practice?); to leave "
+            says.append(f"{fact}them out: --where {where}")
+    return says
 
 
 def _objects_seen_once(records: Records, names: Sequence[str]) -> list[str]:
@@ -163,12 +343,43 @@ def who_tried(who: Column) -> list[str]:
     return [f"{fact} (a test of the study?); to leave them out: --where {where}"]
 
 
+_TIMES_OF_ONE = frozenset(
+    words_of(
+        "sesion sessie sitzung seance sessione tag dag jour dia day week woche semaine semana welle ronde fase etape "
+        "etapa bloque blok bloc taak tache tarea tipo soort moment zeitpunkt period periode messung"
+    )
+)  # of which one participant has several
+
+
+def _parts_numbers(records: Records, who: Column, column: Column) -> bool:
+    """Whether a column of a few texts tells apart rows of the same participant with the same number of the trial, and
+    most participants have such rows; and it is not called a part of the study."""
+    words, texts = {*column.words}, column.distinct
+    if words & (_TIMES_OF_ONE | RECORD_KIND_WORDS | ROUNDS) or not 2 <= len(texts) <= MAX_EXPORTS:
+        return False
+    if None in column.values or any(
+        number_of(text, text=True) is not None or flag_of(text) is not None for text in texts
+    ):
+        return False
+    shared = Counter(person for person, _ in {*zip(who.texts, column.texts)})
+    if 3 * sum(n > 1 for n in shared.values()) < 2 * len(shared):
+        return False
+    for counter, numbers in _counters(records, {who.name, column.name}):
+        if not ROUNDS & {*counter.words} and not set(counter.words) & {"nr", "no", "number", "essai", "ensayo", "item"}:
+            continue
+        once = Counter(zip(who.texts, numbers))
+        apart = {*zip(who.texts, numbers, column.texts)}
+        if len(apart) == records.size and 2 * sum(n > 1 for n in once.values()) > len(once):
+            return True
+    return False
+
+
 def _numbers_again(records: Records, who: Column) -> list[str]:
     """Numbers of participants that occur at several sites."""
     if not all(number_of(text, text=True) is not None for text in who.distinct):
         return []
     for name, column in records.columns.items():
-        if name == who.name or not _SITES & set(column.words):
+        if name == who.name or not (_SITES & set(column.words) or _parts_numbers(records, who, column)):
             continue
         people = {(site, text) for site, text in zip(column.texts, who.texts) if site and text}
         if len(people) > len(who.distinct):

@@ -21,7 +21,7 @@ from stream_engine.formats.shown_layouts import anchors_of, is_vote_count, share
 from stream_engine.formats.vocabulary import ANCHOR, FAR, NEAR, OTHER, TRUTH, place_in, sign_of
 
 MIN_SHARED = 0.5  # of their values, for columns that nothing else marks as objects
-RANKS = {"rank", "ranks", "rang", "ranked", "ranking", "place", "platz"}
+RANKS = {"rank", "ranks", "rang", "ranked", "ranking", "place", "platz", "puesto", "plaats", "posto"}
 FOILS = {"foil", "foils", "distractor", "distractors", "lure"}  # the wrong option of a matching task
 
 

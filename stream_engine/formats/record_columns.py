@@ -9,7 +9,8 @@ from stream_engine.formats.cells import LIST_SEPARATOR, inside, is_bracketed, it
 from stream_engine.formats.field_values import name_text
 from stream_engine.formats.vocabulary import LISTS, words_of
 
-EMPTY = {"", "na", "n/a", "#n/a", "nan", "null", "none", "undefined", "nat"}  # in any case: no value
+_ERRORS = ("#ref!", "#div/0!", "#value!", "#name?", "#num!", "#null!", "#spill!", "#calc!")  # of spreadsheets
+EMPTY = {*_ERRORS, "", "na", "n/a", "#n/a", "nan", "null", "none", "undefined", "nat"}  # in any case: no value
 
 
 class Column(NamedTuple):

@@ -11,6 +11,7 @@ from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.vocabulary import words_of
 
 MAX_RECORD_KINDS = 25  # values of a column that says what a record is
+MAX_KINDS_BY_NUMBER = 3  # more numbers than these count something: trials, blocks
 RECORD_KIND_WORDS = frozenset(
     words_of(
         "bedingung gruppe versuch durchgang phase "
@@ -21,6 +22,7 @@ RECORD_KIND_WORDS = frozenset(
 _PRACTICE = re.compile(
     r"\b(?:practi[cs]e\w*|prac|warm ?up\w*|demos?|demonstration\w*|example\w*|tutorial\w*|familiari[sz]ation\w*"
     r"|ue?bung\w*|probe(?:durch|auf|lauf)\w*|entrainement|entrenamiento|practicas?|pratica|oefen\w*"
+    r"|(?:essais?|passation) a blanc|proef(?:ronde|trial|blok|beurt)\w*|ensayos? de (?:practica|prueba)"
     r"|dry ?runs?|try ?outs?|(?:test|trial) ?runs?|rehearsals?)\b"
 )
 _NOT_PRACTICE = {"no", "non", "not", "post", "after", "without", "ohne", "nach"}
@@ -65,13 +67,38 @@ def header_rows(records: Records) -> tuple[dict[str, str], list[int]] | None:
             filters = {f"{column.name}>=": "0"}
             break
     else:
-        return None
+        named = next((column for column in columns if _names_alone(column, first)), None)
+        if named is None:
+            return None
+        filters = {f"{named.name}!=": LIST_SEPARATOR.join(text for text in named.texts[:first] if text)}
     questions = list(range(first, records.size))
     for column in columns:
-        if "Survey Preview" in column.distinct:
-            filters[f"{column.name}!="] = "Survey Preview"
-            questions = [row for row in questions if column.texts[row] != "Survey Preview"]
+        if previews := sorted(filter(is_preview, {text for text in column.texts[first:] if text})):
+            key = f"{column.name}!="
+            filters[key] = LIST_SEPARATOR.join([*filter(None, [filters.get(key)]), *previews])
+            questions = [row for row in questions if column.texts[row] not in previews]
     return filters, questions
+
+
+def _names_alone(column: Column, first: int) -> bool:
+    """Whether every row before the first one has a text of its own that a filter can name, and no row below has it."""
+    above, below = column.texts[:first], {*column.texts[first:]}
+    plain = all(text and text not in below and not set(text) & set(",|") for text in above)
+    return plain and None not in below and not set(column.name) & set(",|=")
+
+
+_PREVIEW = re.compile(r".*(preview|vorschau|apercu|vista previa|voorbeeld|anteprima|visualizacao)")
+_SURVEY = re.compile(r".*(survey|umfrage|enquete|encuesta|sondaggio|pesquisa|inquerito)")
+
+
+def is_preview(text: str) -> bool:
+    """Whether a text says that a row is the preview of a survey, as Qualtrics writes it.
+
+    >>> [is_preview(text) for text in ("Survey Preview", "Umfragevorschau", "Aperçu de l'enquête", "survey")]
+    [True, True, True, False]
+    """
+    plain = " ".join(words_of(text)) if len(text) < 40 else ""
+    return bool(_PREVIEW.match(plain) and _SURVEY.match(plain))
 
 
 def _describes(column: Column, row: int) -> bool:
@@ -97,6 +124,8 @@ def distinguishing_filters(records: Records, good: Sequence[bool], other: Sequen
             continue
         called = bool(RECORD_KIND_WORDS & set(column.words))
         if _TIMES & set(column.words):  # how fast an answer was says nothing of what a record is
+            continue
+        if len(of_good) > MAX_KINDS_BY_NUMBER and all(_is_number(text) for text in of_good if text):
             continue
         if called or len(of_good) == 1:
             candidates.append((not called, len(of_good), name, sorted(text for text in of_good if text)))
@@ -224,8 +253,34 @@ _BAD_STATUS = {  # of a submission or its participant: Prolific, Mechanical Turk
 _OPEN_STATUS = {"partial", "incomplete", "in progress", "unfinished", "started", "quit", "terminated", "abgebrochen"}
 _GOOD_STATUS = {
     *("approved", "accepted", "submitted", "awaiting review", "completed", "complete", "finished", "active", "valid"),
+    *("ip adresse", "adresse ip", "direccion ip", "ip adres", "indirizzo ip", "endereco ip"),
     *("ok", "ip address", "imported", "included", "paid", "reviewed", "pending", "done", "reserved", "responded"),
 }
+
+
+_KINDS = set(words_of("fase etapa etape tipo bloque taak tache soort onderdeel"))
+_BROKEN_OFF = {  # of a session: somebody stopped
+    *("aborted", "abandonada", "abandonado", "abandonne", "abandonnee", "abgebrochen", "afgebroken", "unterbrochen"),
+    *("interrumpida", "interrumpido", "interrompu", "interrompue", "interrotta", "interrotto", "gestaakt"),
+}
+_TIMED_OUT = {
+    *(
+        "timeout",
+        "timedout",
+        "tooslow",
+        "toolate",
+        "tempsdepasse",
+        "tempsecoule",
+        "delaidepasse",
+    ),
+    *("troplent", "zulangsam", "zuspat", "zeituberschreitung", "zeitabgelaufen", "telaat", "tetraag"),
+    *("tiempoagotado", "demasiadolento", "fueradetiempo", "tempscaduto", "temposcaduto", "noresponse"),
+}
+
+
+def _timed_out(words: Sequence[str]) -> bool:
+    """Whether a column that is called so says that time was over."""
+    return "".join(word for word in words if word not in _ABOUT and word != "has") in _TIMED_OUT
 
 
 def unusable(records: Records, used: Sequence[str]) -> tuple[list[Filters], list[Filters]]:
@@ -271,8 +326,10 @@ def may_mark(name: str) -> bool:
         | _TESTED
         | _MODES
         | {"training", "submitdate"}
+        | _KINDS
+        | {"sesion", "sitzung", "sessie", "session", "estado", "statut", "zustand"}
     )
-    return bool(names & words) or _is_practice(name, True)
+    return _timed_out(words_of(name)) or bool(names & words) or _is_practice(name, True)
 
 
 def marks(name: str, text: str) -> bool:
@@ -290,7 +347,7 @@ def marks(name: str, text: str) -> bool:
 def _marks_of(column: Column) -> tuple[bool, set[str | None]]:
     """The values of a column that mark rows as not to be used, and whether they say so for certain; None: no value."""
     words = {*words_of(column.name.rpartition(".")[2])} - _ABOUT
-    folded = {text: " ".join(words_of(text)) for text in column.distinct}
+    folded = {text: "survey preview" if is_preview(text) else " ".join(words_of(text)) for text in column.distinct}
 
     def having(texts: set[str]) -> set[str | None]:
         return {text for text, plain in folded.items() if plain in texts}
@@ -298,6 +355,10 @@ def _marks_of(column: Column) -> tuple[bool, set[str | None]]:
     def flagged(flag: bool) -> set[str | None]:
         return {text for text in column.distinct if flag_of(text) == flag}
 
+    if broken_off := having(_BROKEN_OFF):
+        return False, broken_off
+    if _timed_out(column.words) and is_boolean(column):
+        return False, flagged(True)
     if "interview" in folded.values() and "mode" in words:  # SoSci
         return True, {text for text, plain in folded.items() if plain in _TRIED}
     if "channel" in words and (tried := having(_TRIED)):  # Qualtrics
@@ -319,7 +380,7 @@ def _marks_of(column: Column) -> tuple[bool, set[str | None]]:
         return False, {"0"} if 2 * counts["0"] < min(
             (n for text, n in counts.items() if text != "0"), default=0
         ) else set()
-    is_kind = RECORD_KIND_WORDS & {*column.words} and len(column.distinct) <= MAX_RECORD_KINDS
+    is_kind = (RECORD_KIND_WORDS | _KINDS) & {*column.words} and len(column.distinct) <= MAX_RECORD_KINDS
     if is_kind and any(map(_OTHER_TRIAL.fullmatch, column.distinct)):
         return False, {text for text in column.distinct if _OTHER_TRIAL.fullmatch(text)}
     if "status" in words and {*folded.values()} <= _BAD_STATUS | _OPEN_STATUS | _GOOD_STATUS:
@@ -386,7 +447,9 @@ _CATCH_WORDS = {"catch", "attention", "check", "gold", "sanity", "catchtrial", "
 _CATCH_TRIAL = re.compile(
     r"(catch|attention|check|vigilance|comprehension|instructed|imc|sanity|bot|captcha)([ _-]?\w*)?", re.I
 )
-_OTHER_TRIAL = re.compile(r"(filler|screening|screener|dummy|distractor|lure)s?([ _-]?\w*)?", re.I)  # may be answers
+_OTHER_TRIAL = re.compile(
+    r"(filler|screening|screener|dummy|distractor|lure|ensayo)s?([ _-]?\w*)?", re.I
+)  # may be answers
 
 
 def _marks(column: Column) -> set[str]:

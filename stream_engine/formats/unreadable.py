@@ -17,13 +17,14 @@ from stream_engine.formats.answers import (
     shown_in,
 )
 from stream_engine.formats.completion import participant
+from stream_engine.formats.doubtful_rows import spelt_as_numbers
 from stream_engine.formats.event_fields import filter_of
 from stream_engine.formats.explanation import is_constant
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.long_tables import MIN_NUMBERED, melted
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.shown_layouts import spelt_otherwise
-from stream_engine.formats.vocabulary import ANCHOR, ANSWER, OTHER, SHARE, TRUTH, sign_of, words_of
+from stream_engine.formats.vocabulary import ANCHOR, ANSWER, OTHER, PARTICIPANTS, SHARE, TRUTH, sign_of, words_of
 
 RESHAPE = (  # of tables in which no columns hold the objects of one answer
     "next: this layout is not read; write one row for each answer, with columns such as participant, anchor, "
@@ -65,6 +66,10 @@ def fact_of(records: Records, where: Mapping[str, str], n_kept: int, readable: b
         )
     if "type" in columns and columns["type"].distinct & {*READABLE_TYPES}:
         return ""
+    if pair := spelt_as_numbers(text for column in columns.values() for text in column.items):
+        return f"{pair[0]!r} and {pair[1]!r} look like one number in two spellings; next: write each in one way"
+    if fact := _of_missing_codes(records):
+        return fact
     if not {"near", "far"} & set(columns) and (fact := _not_shown(records)):
         return fact
     if {"near", "far"} & set(columns) or {*columns} == {"anchor"} or len(columns) < 2:
@@ -73,6 +78,37 @@ def fact_of(records: Records, where: Mapping[str, str], n_kept: int, readable: b
         if sum("{n}" in name for name in table.columns) >= MIN_NUMBERED:
             records = table
     return _of_kind(records) if records.size > 1 else ""
+
+
+_CODES = {"-99", "99", "-999", "999", "9999", "-9999", "-9", "-999.0", "."}
+
+
+def _of_missing_codes(records: Records) -> str:
+    """What to say of codes for missing values beside a few small numbers: ranks, flags, places, ratings.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> _of_missing_codes(records_of({"odd": ["1", "2", "3", "1", "99"]})).partition(";")[0]
+    "column odd holds '99' in 1 of 5 rows, which looks like a code for a missing answer"
+    """
+    coded: dict[str, list[str]] = {}
+    for name, column in records.columns.items():
+        others = column.distinct - _CODES
+        codes = column.distinct & _CODES
+        if len(codes) != 1 or not 1 < len(others) <= MAX_PLACES:
+            continue
+        if all(text.isdecimal() and len(text) < 3 for text in others):
+            coded.setdefault(codes.pop(), []).append(name)
+    for code, names in coded.items():
+        column, plural = records.columns[names[0]], len(names) > 1
+        if "".join(column.words) in PARTICIPANTS or set(names[0]) & set(",|="):
+            continue
+        fact = f"column{'s' if plural else ''} {', '.join(names)} hold{'' if plural else 's'} {code!r} in "
+        fact += f"{column.texts.count(code):,} of {records.size:,} rows, which looks like a code for a missing answer"
+        return f"{fact}; next: {COMMAND} --where {quote(f'{names[0]}!={code}')}"
+    return ""
+
+
+MAX_PLACES = 12  # of different ranks, flags or places
 
 
 def _not_shown(records: Records) -> str:
@@ -106,6 +142,10 @@ def _not_shown(records: Records) -> str:
                 "answers"
             )
     return ""
+
+
+def _not_people(columns: Sequence[Column]) -> list[Column]:
+    return [column for column in columns if "".join(column.words) not in PARTICIPANTS]
 
 
 def header_again(records: Records) -> list[int]:
@@ -143,7 +183,7 @@ def _of_kind(records: Records) -> str:
     ranks = [column for column in columns if {"rank", "rang", "ranking"} & set(column.words) and _are_ranks(column)]
     if ranks:
         return _of_ranks(records, ranks[0])
-    if groups and not answered and (codes := code_columns(records, groups[0])):
+    if groups and not answered and (codes := _not_people(code_columns(records, groups[0]))):
         values, name = ", ".join(sorted(codes[0].distinct)), codes[0].name
         return (
             f"column {name} ({values}) could be the answer, and nothing says what it means (--codes "

@@ -80,7 +80,7 @@ _FARTHER = _words(
     "verschiedener verschiedenste verschiedensten "
     "mismatch mismatched misfit foreign alien fremdling excluded exclude dropped avoided avoid ruled"
 )
-_NEGATED = _words("didnt doesnt isnt dont arent didn doesn isn don aren never without except pas kein keine")
+_NEGATED = _words("didnt doesnt isnt dont arent didn doesn isn don aren never without except pas kein keine niet geen")
 _REVERSED = _NEGATED | _words("less least not non weniger wenigsten wenigste nicht moins menos meno minst minder")
 NEAR, FAR = _NEARER - {"most", "like", "related"}, _FARTHER | _REVERSED
 
@@ -92,6 +92,8 @@ def sign_of(words: Iterable[str]) -> int:
     [-1, 1, -1, 0, -1]
     """
     words = list(words)
+    if {"no", "pertenece"} <= {*words}:
+        return -1
     nearer, farther = _NEARER.intersection(words), _FARTHER.intersection(words)
     back = sum(word in _REVERSED for word in words) % 2
     sign = -1 if farther else 1 if nearer else 0

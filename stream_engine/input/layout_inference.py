@@ -8,7 +8,16 @@ from shlex import quote
 
 from msgspec import structs
 
-from stream_engine.formats.doubtful_rows import below_in_words, columns_of, copies, doubts, other_table
+from stream_engine.formats.doubtful_rows import (
+    below_in_words,
+    columns_of,
+    copies,
+    doubts,
+    exported_again,
+    other_header,
+    other_header_in_words,
+    other_table,
+)
 from stream_engine.formats.event_fields import OPTIONAL, PACE
 from stream_engine.formats.example_reading import example_reading
 from stream_engine.formats.field_values import number_of
@@ -67,6 +76,9 @@ def _inferred(settings: Settings, command: str) -> PreparedSettings:
     for layout in (*_layouts(settings), structs.replace(events, encoding=encoding)):
         layout_settings = structs.replace(settings, input=layout)
         records = with_later_marks(layout_settings, first_records(layout_settings))
+        if (again := other_header(matching(records, events.where))) is not None:
+            again_problem = _other_header(layout_settings, matching(records, events.where), again)
+            return PreparedSettings(settings, problem=f"{settings.source[0]}: {again_problem}")
         if (begin := other_table(matching(records, events.where))) is not None:
             return PreparedSettings(settings, problem=f"{settings.source[0]}: {_below(settings, records, begin)}")
         if header_rows_again := header_again(matching(records, events.where)):
@@ -123,7 +135,9 @@ def _with_times_of_copies(settings: Settings) -> Settings:
     records = first_records(settings)
     columns = columns_of(records, event_options(settings).columns)
     _, key, is_time = copies(records, sum(columns.values(), ()))
-    if not is_time or "worker" not in columns or "time" in columns:
+    if not is_time:  # copies may differ in the file that they come from
+        key = exported_again(records, sum(columns.values(), ()))[2]
+    if not key or "worker" not in columns or "time" in columns:
         return settings
     return structs.replace(settings, input=structs.replace(events, columns={**events.columns, "time": key}))
 
@@ -131,13 +145,31 @@ def _with_times_of_copies(settings: Settings) -> Settings:
 def _below(settings: Settings, records: Records, begin: int) -> str:
     """What to say of another table below the answers, and how to leave it out."""
     fact = below_in_words(records, begin)
-    is_csv = len(settings.source) == 1 and settings.source[0].casefold().endswith((".csv", ".tsv", ".txt"))
-    if not is_csv or settings.input.where:
+    if not _is_one_table_of_text(settings):
         return f"{fact}; next: save the answers as a file of their own"
     answers = f"answers{Path(settings.source[0]).suffix}"
     of_answers = command_of(structs.replace(settings, source=(answers,)))
     n_lines = begin + settings.input.skip_rows + settings.input.header
     return f"{fact}; next: head -n {n_lines} {quote(settings.source[0])} > {answers}, then {of_answers}"
+
+
+def _other_header(settings: Settings, records: Records, row: int) -> str:
+    """What to say of a second header that differs from the first one, and how to part the rows below it."""
+    line = row + 1 + settings.input.skip_rows + settings.input.header
+    place = f"line {line:,}" if _is_one_table_of_text(settings) else "a row"
+    fact = other_header_in_words(records, row, place)
+    if not _is_one_table_of_text(settings) or settings.input.skip_rows:
+        return f"{fact}; next: save the rows from there on as a file of their own"
+    source, suffix = quote(settings.source[0]), Path(settings.source[0]).suffix
+    parts = (f"part_1{suffix}", f"part_2{suffix}")
+    cut = f"head -n {line - 1} {source} > {parts[0]}, tail -n +{line} {source} > {parts[1]}"
+    return f"{fact}; next: {cut}, then {command_of(structs.replace(settings, source=parts))}"
+
+
+def _is_one_table_of_text(settings: Settings) -> bool:
+    """Whether the rows are lines of one file, from its first one on."""
+    is_csv = len(settings.source) == 1 and settings.source[0].casefold().endswith((".csv", ".tsv", ".txt"))
+    return is_csv and not settings.input.where
 
 
 def working_readings(settings: Settings) -> tuple[Settings, ...]:

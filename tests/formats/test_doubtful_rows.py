@@ -224,3 +224,185 @@ def test_a_name_with_a_bar_is_no_answer_to_leave_out(tmp_path):
     said = previewed(saved(tmp_path, rows), *options)
     assert "leave them out" not in said and "--separator with a sign that no name has" in said
     assert n_events(previewed(tmp_path / "answers.csv", *options, "--separator", "~")) == 80
+
+
+def test_a_header_in_another_order_is_refused_and_its_parts_are_read(tmp_path):
+    rows = [[*row[:-1], "ab"[row[2:4].index(row[-1])]] for row in answers()[1:]]
+    swapped = [[who, ref, b, a, answer] for who, ref, a, b, answer in rows[40:]]
+    header, other = ["subject", "ref", "a", "b", "answer"], ["subject", "ref", "b", "a", "answer"]
+    path = saved(tmp_path, [header, *rows[:40], other, *swapped])
+    said = previewed(path)
+    assert "line 42 names the columns in another order" in said and "head -n 41" in said and "events" not in said
+    parts = tmp_path / "one.csv", tmp_path / "two.csv"
+    for part, some in zip(parts, ([header, *rows[:40]], [other, *swapped])):
+        part.write_text("".join(",".join(row) + "\n" for row in some))
+    assert n_events(previewed(parts[0], str(parts[1]))) == 80
+    options = ["--type", "pick", "--columns", "anchor=ref,shown=a|b,chosen=answer", "--answers-by", "position"]
+    assert "names the columns in another order" in previewed(path, *options)
+    ranks = [["p", "A", "B", "C", "D", "best", "second", "third", "last"]] + [[f"p{n}", *"wxyzBADC"] for n in range(30)]
+    assert "another order" not in previewed(saved(tmp_path, ranks))
+
+
+def test_answers_of_whole_participants_are_never_left_out_without_a_question(tmp_path):
+    rows = answers(version=lambda n: "v1" if n < 40 else "v2")
+    for row in rows[1:]:
+        row[-1] = (("f", "j") if row[1] == "v1" else ("a", "b"))[row[3:5].index(row[-1])]
+    said = previewed(saved(tmp_path, rows))
+    assert "40 of 80 rows with objects and an answer, all of P0, P1, P2, P3, have other answers" in said
+    assert "nothing is read until you choose" in said
+
+
+def test_many_answers_that_a_column_leaves_out_are_named(tmp_path):
+    rows = answers(task=lambda n: "rate" if n % 5 == 0 else "pick")
+    for row in rows[1:]:
+        row[-1] = "4" if row[1] == "rate" else row[-1]
+    said = previewed(saved(tmp_path, rows))
+    assert n_events(said) == 64 and "task=pick would leave them out: are they no questions?" in said
+
+
+def test_numbers_of_trials_do_not_say_what_a_record_is(tmp_path):
+    rows = answers(trial=lambda n: n % 10)
+    rows[30][1], rows[30][-1] = "11", "none of them"
+    assert "trial=" not in previewed(saved(tmp_path, rows))
+
+
+PREVIEWS = [
+    "Survey Preview",
+    "Vista previa de la encuesta",
+    "Umfragevorschau",
+    "Aperçu de l'enquête",
+    "Enquêtevoorbeeld",
+]
+
+
+@pytest.mark.parametrize("preview", PREVIEWS)
+def test_previews_of_a_survey_are_left_out_in_any_language(tmp_path, preview):
+    rows = answers(Status=lambda n: preview if n < 10 else "Dirección IP")
+    below = [["ID", "Tipo de respuesta", "Modelo", "A", "B"], [f'"{{""ImportId"":""{n}""}}"' for n in range(5)]]
+    below = [[*row, "¿Cuál?" if n == 0 else '"{""ImportId"":""Q""}"'] for n, row in enumerate(below)]
+    assert n_events(previewed(saved(tmp_path, [rows[0], *below, *rows[1:]]))) == 70
+
+
+def test_rows_of_exports_that_overlap_are_named_and_dropped(tmp_path):
+    times = {"at": lambda n: f"2024-05-01 10:{n // 40:02d}:{n % 40:02d}"}
+    rows = answers(file=lambda n: "monday", **times)
+    friday = [[row[0], "friday", *row[2:]] for row in rows[1:31]]
+    path = saved(tmp_path, [*rows, *friday])
+    assert "30 of 110 rows are copies of others in every column but file, at too" in previewed(path)
+    assert n_events(previewed(path, "--drop-duplicates")) == 80
+    assert "overlap" not in previewed(saved(tmp_path, rows))
+
+
+def restarting(name, values, **columns):
+    """Four participants in each of two values of a column, whose trials are counted from 1."""
+    rows = answers(**{name: lambda n: values[n // 40], "trial": lambda n: n % 10 + 1}, **columns)
+    for number, row in enumerate(rows[1:]):
+        row[0] = str(number // 10 % 4)
+    return rows
+
+
+def test_numbers_of_participants_that_begin_again_are_seen_by_the_numbers_of_trials(tmp_path):
+    said = previewed(saved(tmp_path, restarting("locatie", ("Gent", "Utrecht"))))
+    assert "the same numbers occur in several values of locatie (8 different pairs)" in said
+    assert "the same numbers" not in previewed(saved(tmp_path, restarting("sesión", ("mañana", "tarde"))))
+
+
+def test_a_participant_in_each_row_is_named(tmp_path):
+    rows = answers()
+    for number, row in enumerate(rows):
+        row[0] = f"P{number}" if number else "participant"
+    assert "participant differs in 80 of 80 rows" in previewed(saved(tmp_path, rows))
+    assert "differs in" not in previewed(saved(tmp_path, answers()))
+
+
+@pytest.mark.parametrize("error", ["#REF!", "#DIV/0!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!", "#N/A"])
+def test_an_error_of_a_spreadsheet_is_no_object_and_no_answer(tmp_path, error):
+    rows = answers()
+    for place in (1, 2, 4):
+        rows[10 * place][place] = error
+    said = previewed(saved(tmp_path, rows))
+    assert n_events(said) == 77 and "3 of 80 rows" in said
+    options = ["--type", "pick", "--columns", "anchor=ref,shown=a|b,chosen=answer"]
+    assert f"ref holds {error} in some rows: errors of a spreadsheet" in previewed(tmp_path / "answers.csv", *options)
+
+
+def test_dates_and_ids_that_spreadsheets_made_are_named(tmp_path):
+    rows = [[text.replace("otter", "MARCH1") for text in row] for row in answers()]
+    rows = [[*row[:-1], row[-1].replace("MARCH1", "1-Mar")] for row in rows]
+    assert "which spreadsheets make of names such as MARCH1" in previewed(saved(tmp_path, rows))
+    rows = answers()
+    for row in rows[1:]:
+        row[0] = "5.60E+23" if row[0] < "P4" else "6.02E+23"
+    options = ["--type", "pick", "--columns", "anchor=ref,shown=a|b,chosen=answer,participant=subject"]
+    assert "ids in scientific notation (5.60E+23, 6.02E+23)" in previewed(saved(tmp_path, rows), *options)
+
+
+def test_a_number_with_and_without_a_comma_is_named(tmp_path):
+    numbers = {name: str(1020 + number) for number, name in enumerate(OBJECTS)}
+    rows = [[numbers.get(text, text) for text in row] for row in answers()]
+    for row in rows[1:]:
+        row[1] = f'"{row[1][0]},{row[1][1:]}"'
+    assert "in two spellings" in previewed(saved(tmp_path, rows))
+    options = ["--type", "pick", "--columns", "anchor=ref,shown=a|b,chosen=answer"]
+    assert "are read as two objects" in previewed(tmp_path / "answers.csv", *options)
+
+
+@pytest.mark.parametrize("mark", ["essai à blanc", "proefronde", "ensayo de práctica"])
+def test_practice_in_more_languages_is_left_out(tmp_path, mark):
+    assert n_events(previewed(saved(tmp_path, answers(type=lambda n: mark if n % 10 == 0 else "principal")))) == 72
+
+
+@pytest.mark.parametrize(
+    "name, mark, usual",
+    [
+        *(
+            ("sesión", "abandonada", "completa"),
+            ("Sitzung", "abgebrochen", "vollständig"),
+            ("fase", "ensayo", "prueba"),
+        ),
+        *(("temps_dépassé", "VRAI", "FAUX"), ("timed_out", "true", "false"), ("too_slow", "1", "0")),
+    ],
+)
+def test_rows_that_were_broken_off_or_too_late_count_and_are_named(tmp_path, name, mark, usual):
+    said = previewed(saved(tmp_path, answers(**{name: lambda n: mark if n % 10 == 0 else usual})))
+    assert n_events(said) == 80 and f"8 of 80 rows count although {name} is {mark}" in said
+
+
+def test_trials_before_the_first_and_trials_that_begin_again_are_named(tmp_path):
+    said = previewed(saved(tmp_path, answers(trial=lambda n: n % 10 - 2)))
+    assert "16 of 80 rows count although trial is below 0" in said and "begins again" not in said
+    rows = answers(trial=lambda n: n % 10)
+    again = [[*row[:1], *row[1:]] for row in answers(n=40, trial=lambda n: n % 10)[21:27]]
+    said = previewed(saved(tmp_path, [*rows[:31], *again, *rows[31:]]))
+    assert "trial begins again for P2, and for no other participant" in said
+
+
+@pytest.mark.parametrize("name", ["hoort er niet bij", "gehört nicht dazu", "n'appartient pas", "no pertenece"])
+def test_what_does_not_belong_is_the_odd_one(tmp_path, name):
+    source = random.Random(2)
+    rows = [["subject", "w1", "w2", "w3", name]]
+    for number in range(60):
+        shown = source.sample(OBJECTS, 3)
+        rows.append([f"P{number // 10}", *shown, source.choice(shown)])
+    assert "--type odd_one_out" in (said := previewed(saved(tmp_path, rows))) and n_events(said) == 60
+
+
+@pytest.mark.parametrize("name", ["puesto", "rang", "Platz", "plaats"])
+def test_objects_of_each_rank_are_read_in_more_languages(tmp_path, name):
+    source = random.Random(2)
+    rows = [["subject", "ref", *(f"{name}{n}" for n in (1, 2, 3, 4))]]
+    rows += [[f"P{n // 10}", *source.sample(OBJECTS, 5)] for n in range(60)]
+    assert "--type ranking" in (said := previewed(saved(tmp_path, rows))) and n_events(said) == 60
+
+
+@pytest.mark.parametrize("code", ["-99", "99", "-9"])
+def test_codes_of_missing_ranks_are_named_with_a_command_that_reads_the_others(tmp_path, code):
+    source = random.Random(2)
+    rows = [["subject", "ref", *"ABCD", *(f"rank_{n}" for n in "ABCD")]]
+    for number in range(60):
+        ranks = [code] * 4 if number % 10 == 0 else source.sample("1234", 4)
+        rows.append([f"P{number // 10}", *source.sample(OBJECTS, 5), *ranks])
+    said = previewed(saved(tmp_path, rows))
+    assert f"hold {code!r} in 6 of 60 rows, which looks like a code for a missing answer" in said
+    (where,) = re.findall(r"--where ('[^']+'|\S+)", said)
+    assert n_events(previewed(tmp_path / "answers.csv", "--where", *shlex.split(where))) == 54

@@ -61,7 +61,7 @@ def test_run_decodes_counts_and_refits(folder):
 
 
 def test_refit_goes_on_from_the_one_before(folder):
-    done = with_dummies(folder, "refit", "--state", folder / "state", "dummy_refit", "--set", "least=3")
+    done = with_dummies(folder, "refit", "--state", folder / "state", "dummy_refit", "--set", "least=3", "--json")
     assert done.returncode == 0 and "after" in done.stdout, done.stderr
     assert Store(folder / "state").latest_artifact("dummy_refit").report == {"objects": 5, "after": True}
     refused = with_dummies(folder, "refit", "--state", folder / "state", "dummy_refit", "--set", "least=9")
