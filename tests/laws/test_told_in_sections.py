@@ -6,6 +6,7 @@ the names in them; `SHOWN` the columns of tables; `DRAWN` the marks of drawings.
 """
 
 import re
+from collections import Counter
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -99,11 +100,17 @@ def dimensions(w: World) -> list[float]:
     return said
 
 
+def groups_and_alone(w: World) -> tuple[int, int]:
+    """How many groups have several objects, and how many have one."""
+    sizes = Counter(label for label in w.fits["clusters"].labels.tolist() if label >= 0).values()
+    return sum(size > 1 for size in sizes), sum(size == 1 for size in sizes)
+
+
 def clusters(w: World) -> list[float]:
     mine, others = w.fits["clusters"].labels, w.fits["sdp_clustering"].labels
     told, both = report(w, "clusters"), mine >= 0
     ari = adjusted_rand_score(mine[both], others[both])
-    grouped = [int(both.sum()), len({*mine[both].tolist()}), 1 - told["clearer_than"], len(w.names), 2, 99, 95]
+    grouped = [int(both.sum()), *groups_and_alone(w), 1 - told["clearer_than"], len(w.names), 2, 99, 95]
     return [*grouped, 2020, len({*others.tolist()}), report(w, "sdp_clustering", "gap"), ari, 1]
 
 
@@ -116,7 +123,7 @@ def paper(w: World) -> list[float]:
         *(100 * fit["accuracy"], fit["held_out_comparisons"], 95, *interval(fit["accuracy"], fit["standard_error"])),
         *(50, *percents(told["at_most"], told["others"])),
         *(len(differ["who"]), min(each["p_value"] for each in differ["who"]), differ["p_value"], 1963),
-        *(groups["k"], 1 - groups["clearer_than"], 1985, groups["replication"]["ari"], 95),
+        *(*groups_and_alone(w), 1 - groups["clearer_than"], 1985, groups["replication"]["ari"], 95),
         *(groups["replication"]["low"], groups["replication"]["high"]),
     ]
 
@@ -177,7 +184,7 @@ NAMED = {  # section -> texts that stand in it
     ],
     "objects": lambda w: [f"{w.names[int(counted(w).argmin())]} has the fewest"],
     "workers": lambda w: ["flagged: w0.", "--exclude participant=w0"],
-    "methods": lambda w: ["differences were significant", "groups were found, separated"],
+    "methods": lambda w: ["differences were significant", "by itself were found, separated"],
     "learning": lambda w: ["run: accuracy 2 times."],
 }
 
@@ -389,10 +396,10 @@ def drawn_map(w: World, drawing: Drawing, tables: dict) -> list[float]:
         assert (found.x[at], found.y[at], found.a[at], found.b[at]) == pytest.approx((*x[at], a, b), rel=1e-4)
         assert np.tan(found.angle[at]) == pytest.approx(np.tan(angle), rel=1e-3)
     assert found.group.tolist() == group
-    assert drawing.groups == tuple(
-        (each, f"group {each + 1} ({group.count(each)})" if each >= 0 else f"no group ({group.count(-1)})")
-        for each in sorted({*group})
-    )
+    called = {each: f"group {each + 1}" for each in {*group}} | {-1: "no group"}
+    single = [each for each in called if each >= 0 and group.count(each) == 1]
+    called |= {each: f"{w.names[group.index(each)]}, by itself" for each in single}
+    assert drawing.groups == tuple((each, f"{called[each]} ({group.count(each)})") for each in sorted({*group}))
     share = x.var(axis=0) / x.var(axis=0).sum()
     return [len(w.names), 1, 100 * share[0], 2, 100 * share[1]]
 
@@ -546,7 +553,11 @@ def on_a_line(of: Material, sets: np.ndarray | None):
     x = of.places.points[:, :1]
     places = of.places._replace(points=x, covariance=of.places.covariance[:, :1, :1])
     facts = SimpleNamespace(
-        connected=sets is None, sets=sets, cluster_answer=of.facts.cluster_answer, beats_chance=True
+        connected=sets is None,
+        sets=sets,
+        cluster_answer=of.facts.cluster_answer,
+        beats_chance=True,
+        too_few=np.zeros(len(x), bool),
     )
     return of._replace(facts=facts), places
 

@@ -122,6 +122,12 @@ def groups(kind: str) -> Callable:
     return lambda w: len({*w.fits[kind].labels.tolist()} - {-1})
 
 
+def by_themselves(w: World) -> list[str]:
+    """The objects that are the only one of their group."""
+    labels = w.fits["clusters"].labels.tolist()
+    return [name for name, label in zip(w.names, labels) if label >= 0 and labels.count(label) == 1]
+
+
 def per_cluster(w: World, kind: str) -> float:
     """The sum of the similarities within each cluster, divided by its size."""
     found = {}
@@ -483,6 +489,8 @@ REPORTED: dict[str, dict[str, Definition]] = {
         "sizes/#": lambda w, at: sorted(
             Counter(label for label in w.fits["clusters"].labels.tolist() if label >= 0).values(), reverse=True
         )[at],
+        "alone": lambda w: [],
+        "alone/#": lambda w, at: by_themselves(w)[at],
         "between": lambda w: (
             sum(
                 label >= 0 and stable < 0.9
