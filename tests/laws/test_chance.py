@@ -175,7 +175,7 @@ def of_chance(rng):
     for level in LEVELS:
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(table_of_models, "CHANCE_TEST_LEVEL", level)
-            of = facts.Facts(SimpleNamespace(artifacts={}))
+            of = facts.Facts(SimpleNamespace(artifacts={}, snapshot=SimpleNamespace(counters={})))
             of.__dict__["models"] = [each | {"comparisons": 1000, "log_loss": 0.7} for each in rows]
             if of.beats_chance:
                 return level
