@@ -41,8 +41,8 @@ def sentence(report: Mapping[str, Any]) -> str:
     if grade not in GRADES:
         return ""
     parts = "; ".join([_groups_and_grade(report), *_further_statements(report)])
-    on_a_line = " All objects lie along one dimension." if report.get("reason") == "one dimension" else ""
-    return f"{parts}.{on_a_line}"
+    in_one = " A second dimension was not detected, which does not show that there is none."
+    return f"{parts}.{in_one if report.get('reason') == 'one dimension' else ''}"
 
 
 MAX_NAMES = 5  # of objects by themselves

@@ -143,6 +143,8 @@ def _artifact(
     subgroup, splits = _subgroups(ids, answer, group_numbers)
     stability_of_object = np.zeros(n)
     stability_of_object[ids] = answer.stability
+    # the mean may lie outside of the quantiles where few replications differ
+    low, high = min(answer.replication_low, answer.replication), max(answer.replication_high, answer.replication)
     arrays = {
         "labels": labels,
         "k": np.array(answer.k or 0),
@@ -151,7 +153,7 @@ def _artifact(
         "subgroup": subgroup,
         "clearer_than": np.array(answer.clearer_than),
         "detection_limit": np.array(answer.detection_limit),
-        "replication": np.array([answer.replication, answer.replication_low, answer.replication_high]),
+        "replication": np.array([answer.replication, low, high]),
         "gain": np.array([answer.gain, answer.gain_se]),
         "tested_k": np.asarray(answer.tested.k, np.int64),
         "tested_clearness": np.asarray(answer.tested.clearness, np.float64),
@@ -171,8 +173,8 @@ def _artifact(
         **{name: _finite_or_none(getattr(answer, name)) for name in figures},
         "replication": {
             "ari": _finite_or_none(answer.replication),
-            "low": _finite_or_none(answer.replication_low),
-            "high": _finite_or_none(answer.replication_high),
+            "low": _finite_or_none(low),
+            "high": _finite_or_none(high),
         },
         "dimensions": answer.dimensions,
         "dimension_tied": answer.dimension_tied,

@@ -180,7 +180,7 @@ NAMED = {  # section -> texts that stand in it
     ],
     "dendrogram": lambda w: [
         " and ".join(w.names[w.fits["hierarchy"].leaves[int(each)]] for each in w.fits["hierarchy"].linkage[0, :2])
-        + " are the two most similar"
+        + " are the closest in the tree"
     ],
     "objects": lambda w: [f"{w.names[int(counted(w).argmin())]} has the fewest"],
     "workers": lambda w: ["flagged: w0.", "--exclude participant=w0"],

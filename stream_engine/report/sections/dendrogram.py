@@ -43,7 +43,7 @@ def section(material: Material) -> Section | None:
         first, merges = "" if len(trees) == 1 else f"Set {number}: ", tree.merges
         one, other = (called[int(i)] for i in merges[0, :2])
         says.append(
-            f"{first}{one} and {other} are the two most similar objects (they join at {merges[0, 2]:.3g}, the last two "
+            f"{first}{one} and {other} are the closest in the tree (they join at {merges[0, 2]:.3g}, the last two "
             f"branches at {merges[-1, 2]:.3g}, {unit})."
         )
     notes = ["Any set of answers gives a tree, even if there are no clusters."]
