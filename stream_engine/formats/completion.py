@@ -1,30 +1,29 @@
 """A proposal becomes a reading: which records are questions, who answered them, and when; or an obstacle."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from shlex import quote
 
-from stream_engine.formats.answers import MIN_FIT, Answer, is_flags, is_textual
+from stream_engine.formats.answers import MIN_FIT, Answer
 from stream_engine.formats.asked_direction import Contradiction, contradicted
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.doubtful_rows import dates_of_names, rounded_ids, who_tried
 from stream_engine.formats.event_fields import NO_COLUMN, filter_of
 from stream_engine.formats.explanation import Rival, is_constant, unexplained
 from stream_engine.formats.field_values import number_of
+from stream_engine.formats.participant_columns import like_participants, one_row_each, participant
 from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Proposal, Ranked, Reading
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.record_filters import filters_as_text, keeps, matching
 from stream_engine.formats.response_times import response_times, seconds_of_no_date
 from stream_engine.formats.trial_filters import (
-    RECORD_KIND_WORDS,
     Filters,
     catch_trials,
     distinguishing_filters,
     practice,
     unusable,
 )
-from stream_engine.formats.vocabulary import ANCHOR, MATERIAL, OBJECTS, PARTICIPANTS, ROUNDS, words_of
+from stream_engine.formats.vocabulary import PARTICIPANTS, in_one_word
 
 MAX_OTHERS = 0.6  # share of the answers that may be no answers, and are named
 MAX_LISTED_VALUES = 5  # of a column that are named
@@ -102,13 +101,13 @@ class _Draft:
             return ""
         column = self.records.columns[self.answer.columns[0]]
         names = {text for name in self.objects for text in self.records.columns[name].items}
-        accepted = {_called(text): text for text in self.answer.accepted or names}
+        accepted = {in_one_word(text): text for text in self.answer.accepted or names}
         others = {text for text, state in zip(column.texts, self.states) if state == "other" and text} - names
         others = {text for text in others if number_of(text, text=True) is None}
-        alike = sorted(text for text in others if _called(text) in accepted and text not in accepted.values())
-        if not alike or not _called(alike[0]):
+        alike = sorted(text for text in others if in_one_word(text) in accepted and text not in accepted.values())
+        if not alike or not in_one_word(alike[0]):
             return ""
-        one = accepted[_called(alike[0])]
+        one = accepted[in_one_word(alike[0])]
         return f"column {column.name} has {alike[0]!r} beside {one!r}: next: write what is the same in the same way"
 
     def exclude_empty_records(self, questions: Records) -> Records:
@@ -185,7 +184,7 @@ class _Draft:
             self.decisions += [
                 Decision(IN_DOUBT, "none", text) for text in (why, *who_tried(alike), *rounded_ids(alike))
             ]
-        elif not self.wide and not self.is_own and (one_each := _one_row_each(questions)) is not None:
+        elif not self.wide and not self.is_own and (one_each := one_row_each(questions)) is not None:
             why = f"{one_each.name} differs in {len(one_each.distinct):,} of {questions.size:,} rows (filled in "
             why += "automatically, or one answer of each?), and is not read as participants: "
             self.decisions.append(
@@ -434,10 +433,6 @@ def _objects(records: Records, names: Sequence[str]) -> list[bool]:
     return [all(records.columns[name].values[row] for name in names) for row in range(records.size)]
 
 
-def _called(name: str) -> str:
-    return "".join(words_of(name))
-
-
 def _with_gaps(records: Records) -> Rival | None:
     """A column of participants that most rows lack, as merged cells of a spreadsheet have it."""
     for column in records.columns.values():
@@ -447,72 +442,3 @@ def _with_gaps(records: Records) -> Rival | None:
             why = f"is called like participants, and is empty in {records.size - filled:,} of {records.size:,} rows"
             return Rival(column, f"{why}: merged cells, to be filled first?")
     return None
-
-
-_PERSONAL = {"id", "code", "nr", "no", "name", "initials", "kurzel", "nick", "nickname", "alias", "ip", "email", "mail"}
-_NAMES = {"name", "fullname", "firstname", "vorname", "nom", "nombre", "initials", "uid", "whoanswered", "answeredby"}
-_MATERIAL = {"date", "day", "list", "seed"} | MATERIAL - {"id", "name"}
-_IMPERSONAL = RECORD_KIND_WORDS | ROUNDS | _MATERIAL | OBJECTS | ANCHOR
-
-
-def like_participants(records: Records, used: Set[str]) -> Column | None:
-    """A column that may say who answered, although it is not called so: each value in rows one after another, or an id
-    that repeats."""
-    objects = {text for name in used if name in records.columns for text in records.columns[name].items}
-    for name, column in records.columns.items():
-        texts, words = column.texts, set(column.words)
-        called = "".join(column.words) in _NAMES
-        if name in used or None in texts or (_IMPERSONAL & words and not called) or set(name) & set(",|="):
-            continue
-        if called and 2 <= len(column.distinct) <= len(texts) // 2 and not column.distinct & objects:
-            return column
-        runs = 1 + sum(one != other for one, other in pairwise(texts))
-        several = 3 <= len(column.distinct) <= len(texts) // 3
-        numbers = [number_of(text, text=True) for text in column.distinct]
-        whole = all(number is None or number.is_integer() for number in numbers)
-        if several and whole and (runs == len(column.distinct) or (_PERSONAL & words and not is_flags(column))):
-            return column
-    return None
-
-
-def _one_row_each(records: Records) -> Column | None:
-    """A column that is called like participants, and differs in nearly every row."""
-    for name, column in records.columns.items():
-        words = set(column.words)
-        called = "".join(column.words) in PARTICIPANTS and words & _CALLED_PEOPLE and not set(name) & set(",|=")
-        if called and records.size >= 10 and len(column.distinct) >= 0.9 * records.size:
-            return column
-    return None
-
-
-_CALLED_PEOPLE = {
-    *("participant", "subject", "worker", "annotator", "rater", "judge", "user", "person", "participante", "deelnemer"),
-    *(
-        "proefpersoon",
-        "sujet",
-        "sujeto",
-        "vp",
-        "vpn",
-        "versuchsperson",
-        "proband",
-        "teilnehmer",
-        "partecipante",
-        "subj",
-    ),
-    *("ppt", "ppn", "pp", "coder", "observer", "informant", "respondent", "repondant", "prolific"),
-}
-
-
-def participant(records: Records, wide: bool) -> Column | None:
-    """The column that says who answered: called so, filled, and the same in several records."""
-    candidates = []
-    for name, column in records.columns.items():
-        inner = name if " " in name else name.rpartition(".")[2]
-        called = next((name_part for name_part in map(_called, (name, inner)) if name_part in PARTICIPANTS), "")
-        filled = sum(value is not None for value in column.values)
-        if called in PARTICIPANTS and filled >= 0.9 * records.size and records.size and not set(name) & set(",|="):
-            repeated = wide or len(column.distinct) < max(2, 0.9 * filled) or records.size < 10
-            repeated = repeated and (called != "session" or is_textual([column]))
-            if repeated and not any("." in text and number_of(text, text=True) is not None for text in column.distinct):
-                candidates.append((len(column.distinct) < 2, PARTICIPANTS.index(called), name))
-    return records.columns[min(candidates)[2]] if candidates else None

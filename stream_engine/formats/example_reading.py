@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from stream_engine.formats.answers import code_columns, is_answer, is_fraction, shown_in
 from stream_engine.formats.cells import LIST_SEPARATOR
-from stream_engine.formats.completion import participant
 from stream_engine.formats.event_fields import place_of
 from stream_engine.formats.long_tables import MIN_NUMBERED, melted
+from stream_engine.formats.participant_columns import participant
 from stream_engine.formats.reading import Reading
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.vocabulary import ANCHOR, OTHER, PARTICIPANTS, sign_of

@@ -16,12 +16,12 @@ from stream_engine.formats.answers import (
     offered,
     shown_in,
 )
-from stream_engine.formats.completion import participant
 from stream_engine.formats.doubtful_rows import spelt_as_numbers
 from stream_engine.formats.event_fields import filter_of
 from stream_engine.formats.explanation import is_constant
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.long_tables import MIN_NUMBERED, melted
+from stream_engine.formats.participant_columns import participant
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.shown_layouts import spelt_otherwise
 from stream_engine.formats.vocabulary import ANCHOR, ANSWER, OTHER, PARTICIPANTS, SHARE, TRUTH, sign_of, words_of

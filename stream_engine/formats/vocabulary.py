@@ -23,6 +23,15 @@ def words_of(name: str) -> tuple[str, ...]:
     return tuple(word.lower() for word in _WORDS.findall("".join(c for c in plain if not unicodedata.combining(c))))
 
 
+def in_one_word(name: str) -> str:
+    """The words of a name, joined: what differs in case, accents and signs alone is the same.
+
+    >>> in_one_word("Participant ID"), in_one_word("participant-id")
+    ('participantid', 'participantid')
+    """
+    return "".join(words_of(name))
+
+
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 

@@ -6,6 +6,7 @@ import re
 import shlex
 from random import Random
 
+import openpyxl
 import pytest
 from click.testing import CliRunner
 
@@ -222,7 +223,7 @@ def test_a_filter_for_a_whole_number_is_also_for_its_float():
 
 
 def test_a_workbook_without_answers_in_its_first_sheet_names_the_others(tmp_path):
-    book = pytest.importorskip("openpyxl").Workbook()
+    book = openpyxl.Workbook()
     book.active.append(["A study of animals"])
     sheet = book.create_sheet("Data")
     for row in ([*trials()[0]], *([*row.values()] for row in trials())):
