@@ -19,7 +19,7 @@
       ["events", whole(now.events)], ["events per second", whole(now.rate)], ["comparisons", whole(now.comparisons)],
       ["unread", now.starting ? "starting" : now.lag === null ? "unknown" : whole(now.lag), now.behind], ["rejected", whole(now.refused), now.refusing],
       ["objects", whole(now.objects)], ["snapshot", now.snapshot ? `${now.snapshot}${now.age === null ? "" : `, ${since(now.age)} ago`}` : "none yet"],
-      ["accuracy", now.accuracy === null ? "too few answers" : percent(now.accuracy)],
+      ["accuracy", now.accuracy === null ? (unfitted(now) ? "no model yet" : "too few answers") : percent(now.accuracy)],
       ["refits running", now.refits.map((r) => `${r.kind} ${Math.round(100 * r.done)} %${r.gap === null ? "" : `, gap ${r.gap.toPrecision(2)}`}`).join("; ")],
       ["refits failed", now.failed.join(", "), true], ["drift alarms", now.drifts ? whole(now.drifts) : "", true],
     ].filter(([, value]) => value !== "");
@@ -35,6 +35,7 @@
     if (waiting) waiting.textContent = now.snapshot ? "Rendering the latest snapshot." : "No snapshot yet. The report appears with the first snapshot.";
     say(now.starting ? "starting" : !now.ready ? "blocked" : now.rate > 0 ? "reading" : now.lag === 0 ? "current" : "idle", now.quiet);
   }
+  const unfitted = (now) => !now.snapshot || now.refits.length > 0;
   function say(state, quiet) {
     said.dataset.state = state;
     said.textContent = ACTIVITY[state] + (!["reading", "starting"].includes(state) && quiet >= 60 ? ` No event for ${since(quiet)}.` : "");
@@ -67,11 +68,11 @@
   const SHOWN = [
     ["accuracy", "Accuracy of the present model", percent, (now) => {
       const known = past.accuracy.filter((v) => v !== null), noticed = alarms();
-      if (now.accuracy === null) return "Too few comparisons have been predicted to show an accuracy.";
+      if (now.accuracy === null) return unfitted(now) ? "No accuracy yet: models are fitted to each snapshot." : "Too few comparisons have been predicted to show an accuracy.";
       const number = noticed.reduce((sum, [, n]) => sum + n, 0);
       const change = number ? ` Drift: ${number} alarm${number > 1 ? "s" : ""} (dotted), the last at ${clock(noticed[noticed.length - 1][0])}.` : " No drift was detected.";
       const of = now.accuracy_of === "since" ? "the comparisons that came since it was fitted" : "held-out comparisons";
-      return `The best model predicts ${percent(now.accuracy)} of ${of}; since ${clock(past.time[0])} between ${percent(Math.min(...known))} and ${percent(Math.max(...known))}.${change}`;
+      return `The best model predicts ${percent(now.accuracy)} of ${of}${range(known)}.${change}`;
     }],
     ["rate", "Events per second", (v) => v > 0 && v < 10 ? v.toFixed(1) : whole(v), (now) => {
       const first = past.events[0], more = now.events - first;
@@ -79,6 +80,10 @@
     }],
     ["lag", "Unread", whole, (now) => now.lag === null ? "The lag of this source is unknown." : now.lag === 0 ? "No lag." : `${whole(now.lag)} unread (bytes, rows or messages); ${trend()}.`],
   ];
+  function range(known) {   // nothing where both ends look alike
+    const [least, most] = [percent(Math.min(...known)), percent(Math.max(...known))];
+    return least === most ? "" : `; since ${clock(past.time[0])} between ${least} and ${most}`;
+  }
   function trend() {
     const end = past.lag.length - 1, from = past.time.findIndex((t) => t >= past.time[end] - 60), before = past.lag[Math.max(from, 0)];
     return before === null || before === past.lag[end] ? "unchanged" : past.lag[end] > before ? `more than ${whole(before)} a minute ago` : `less than ${whole(before)} a minute ago`;
