@@ -7,10 +7,11 @@ before, and goes on below the grid while that helps. Larger numbers of dimension
 ones, each with a few ridges, until they are much worse. The smallest number within one standard error (paired, by
 response) and `TOLERATED_LOSS` of the best is selected: of many numbers that predict alike, the best on a validation set
 is often a too large one. Within one standard error alone it would be too small where responses are few (food100, 370
-responses: 1). What matters to single participants has dimensions of its own (`differences`). Some 20 to 40 fits.
+responses: 1). There, one validation set is misled by luck, so the best settings are compared on further ones. What
+matters to single participants has dimensions of its own (`differences`). Some 20 to 40 fits.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ MIN_RIDGE = 1e-3  # ridges below are not tried
 MIN_GAIN = 1e-4  # nats an answer that a smaller ridge must gain to count as better
 MAX_CHEAP_SIZE = CAREFUL / 10  # questions times dimensions up to which more ridges are tried in few dimensions
 TOLERATED_LOSS = 0.004  # nats an answer that fewer dimensions may cost
+CLEARLY_WORSE = 2.0  # standard errors by which a setting is worse, above which it is not compared on further splits
 MUCH_WORSE = 4.0  # standard errors by which a number of dimensions is worse, below which no smaller one is tried
 INTERVAL_ERRORS = 1.96  # standard errors of an interval of 95 %
 MAX_WORSE_RIDGES = 1  # ridges in a row that do not help, after which a path ends
@@ -51,6 +53,13 @@ class Trial(NamedTuple):
     calibration: Calibration  # used for the losses
 
 
+class Split(NamedTuple):
+    """A training set and its validation set."""
+
+    questions: Questions
+    validation: Answers
+
+
 class Choice(NamedTuple):
     """What to fit with, all that was tried, and an embedding that is a good start."""
 
@@ -62,6 +71,7 @@ class Choice(NamedTuple):
     embedding: Embedding | None = None  # the fit to the training set, where settings were compared
     interval: tuple[int, int] | None = None  # numbers of dimensions that predict no worse than the best, at 95 %
     smallest: Trial | None = None  # the best in the smallest number within one standard error of the best
+    draw_scale: float = 1.0  # of the margins of draws, where predictions are averaged (`posterior`)
     test_units: np.ndarray | None = None  # (U,) bool: in neither the training nor the validation set
 
 
@@ -72,10 +82,11 @@ def choose(
     d: int | None = None,
     ridge: float | None = None,
     fixed_lapse: bool = False,
+    further: Sequence[Split] = (),
     progress: Callable[..., bool | None] = lambda done, total, **figures: None,
 ) -> Choice:
     """The setting whose fit to `questions` predicts `validation` best, of those tried until `progress` returned True.
-    O(20 q d iterations)."""
+    What predicts about as well as the best is compared again on `further` splits. O(20 q d iterations)."""
     max_dimensions = max(questions.n_objects - 1, 1)
     if kernel is not None and d is not None and ridge is not None:
         return Choice(Setting(kernel, d, ridge), "given", [], ())
@@ -96,6 +107,7 @@ def choose(
         search.try_dimensions(best_by_kernel, max_dimensions)
         if ridge is None and search.best().setting.d != first_d:
             search.try_neighbouring_ridges(search.best())
+        search.compare_again(further)
     chosen = search.best() if d is not None else search.most_economical()
     return Choice(
         chosen.setting,
@@ -163,6 +175,7 @@ class _Search:
         self.options: dict[str, Any] = {"fixed_lapse": fixed_lapse, "tolerance": ROUGH}
         self.max_iterations = FEW_ITERATIONS if len(questions.rows) > LARGE_QUESTIONS else MAX_ITERATIONS
         self.trials: list[Trial] = []
+        self.compared: list[Trial] | None = None  # on all splits, where there are further ones
         self.stopped = False  # by whoever listens to the progress
         self.unit = np.unique(validation.response, return_inverse=True)[1].reshape(-1)
 
@@ -212,7 +225,24 @@ class _Search:
 
     def best(self) -> Trial:
         """What has the smallest loss."""
-        return min(self.trials, key=_loss)
+        return min(self._candidates(), key=_loss)
+
+    def _candidates(self) -> list[Trial]:
+        return self.compared or self.trials
+
+    def compare_again(self, further: Sequence[Split]) -> None:
+        """Fit the best setting of each kernel in each number of dimensions to the further training sets, unless it is
+        worse than the best by `CLEARLY_WORSE` standard errors, and let the losses on all validation sets decide."""
+        best = self.best()
+        by_size: dict[tuple[str, int], Trial] = {}
+        for trial in sorted(self.trials, key=_loss):
+            if _no_worse(trial, best, CLEARLY_WORSE):
+                by_size.setdefault((trial.setting.kernel, trial.setting.d), trial)
+        if not further or self.stopped or len(by_size) < 2:
+            return
+        searches = [_Search(*split, self.options["fixed_lapse"], self.progress, self.given_ridge) for split in further]
+        again = [(trial, [each.attempt(trial.setting) for each in searches]) for trial in by_size.values()]
+        self.compared = [_pooled(trial, others, [self, *searches]) for trial, others in again]
 
     def most_economical(self) -> Trial:
         """In the smallest number of dimensions that costs next to nothing beside the best, the best: what is within one
@@ -220,14 +250,14 @@ class _Search:
         best = self.best()
         candidates = [
             each
-            for each in self.trials
+            for each in self._candidates()
             if each.log_loss <= best.log_loss + TOLERATED_LOSS and _no_worse(each, best, 1.0)
         ]
         return min(candidates, key=lambda each: (each.setting.d, each.log_loss))
 
     def smallest(self, errors: float = 1.0) -> Trial:
         """In the smallest number of dimensions that is within so many standard errors of the best, the best."""
-        candidates = [each for each in self.trials if _no_worse(each, self.best(), errors)]
+        candidates = [each for each in self._candidates() if _no_worse(each, self.best(), errors)]
         return min(candidates, key=lambda each: (each.setting.d, each.log_loss))
 
     def interval(self) -> tuple[int, int]:
@@ -266,6 +296,19 @@ class _Search:
         kernel, d, ridge = chosen.setting
         for factor in (3.0, 0.3):
             self.attempt(Setting(kernel, d, ridge * factor), chosen)
+
+
+def _pooled(trial: Trial, others: list[Trial], searches: list[_Search]) -> Trial:
+    """The trial with its losses on all splits, and the mean calibration."""
+    trials = [trial, *others]
+    losses = np.concatenate([each.losses for each in trials])
+    scale = np.exp(np.mean([np.log(each.calibration.scale) for each in trials]))
+    lapse = np.mean([each.calibration.lapse for each in trials])
+    return trial._replace(
+        log_loss=float(losses.sum() / sum(each.validation.times.sum() for each in searches)),
+        losses=losses,
+        calibration=Calibration(float(scale), float(lapse)),
+    )
 
 
 def _no_worse(trial: Trial, best: Trial, errors: float) -> bool:

@@ -7,7 +7,9 @@ vector of all these is normal a priori, which elliptical slice sampling takes as
 fig. 2): every step is accepted and there is nothing to tune. The chain begins at a fit, and draws of its later part are
 kept:
 
-    P(near) = mean over draws of  lapse / 2 + (1 - lapse) sigma(Delta)
+    P(near) = mean over draws of  lapse / 2 + (1 - lapse) sigma(c Delta)
+
+with a scale c of all margins that is calibrated on a validation set (`Posterior.calibrated_scale`).
 
 With e^D of each pair's squared distance D, sigmoid(Delta) = e^D_far / (e^D_far + e^D_near): a chain takes as many
 exponentials as there are different pairs. O(steps (p d + m)) for p pairs and m answers; steps fall with the questions.
@@ -17,10 +19,14 @@ Deterministic by seed.
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from stream_engine.data.compiled import njit
+from stream_engine.embedding.calibration import PRIOR_ANSWERS
+from stream_engine.embedding.descent import minimise
 from stream_engine.embedding.fit import Embedding
 from stream_engine.embedding.questions import Questions, asked_about
+from stream_engine.evaluation.answer_probabilities import margins
 
 MIN_ANSWERS, LEAST_DIMENSIONS = (
     10.0,
@@ -33,6 +39,7 @@ LAPSE = -2.5, 1.0  # mean and standard deviation of its logit
 STEPS, LEAST, WORK = 20_000, 6_000, 4e6  # of a chain: WORK / questions, between LEAST and STEPS
 BURN = 0.25  # share of the steps before the first draw
 DRAWS = 64
+SMALLEST_SCALE = 0.05  # of calibrated margins
 ANY = -1e300  # below every log likelihood
 FARTHEST = 700.0  # squared distance that larger ones count as: the prior has nothing there, and e^D is finite
 
@@ -50,6 +57,28 @@ class Posterior(NamedTuple):
 
     points: np.ndarray  # (s, n, d) float32
     lapse: np.ndarray  # (s,)
+
+    def scaled(self, scale: float) -> "Posterior":
+        """With margins, differences of squared distances, times `scale`."""
+        return self._replace(points=self.points * np.float32(np.sqrt(scale)))
+
+    def calibrated_scale(self, rows: np.ndarray, times: np.ndarray) -> float:
+        """The scale of the margins with the least log loss of other answers, (m, 4) with the nearer pair first. Answers
+        of a response depend on each other and chains are finite, so the draws of few answers are too certain. O(20 s
+        m)."""
+        delta = np.stack([margins(points, rows) for points in self.points])
+        lapse = self.lapse[:, None]
+
+        def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
+            scale = np.exp(at[0])
+            sigma = expit(scale * delta)
+            p = np.maximum((lapse / 2 + (1 - lapse) * sigma).mean(axis=0), 1e-300)
+            slope = ((1 - lapse) * sigma * (1 - sigma) * scale * delta).mean(axis=0)
+            prior = PRIOR_ANSWERS / 4 * at[0] ** 2
+            return float(prior - times @ np.log(p)), np.array([PRIOR_ANSWERS / 2 * at[0] - (times / p) @ slope])
+
+        found = minimise(loss, np.zeros(1), tolerance=1e-9, max_iterations=100).x
+        return float(np.clip(np.exp(found[0]), SMALLEST_SCALE, 1.0 / SMALLEST_SCALE))
 
 
 def has_few_answers(questions: Questions, d: int) -> bool:

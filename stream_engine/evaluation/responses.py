@@ -183,6 +183,22 @@ def parts(responses: Responses, held_out: np.ndarray, choose: float) -> np.ndarr
     return part
 
 
+ENOUGH_VALIDATED, MAX_VALIDATION_SETS = 200, 5  # units, and sets of them, on which settings are compared at most
+
+
+def further_validation_sets(responses: Responses, part: np.ndarray) -> list[np.ndarray]:
+    """(U,) bool each: parts of the training set as large as the validation set of `part` (U,), for comparing settings
+    again where the validation set is small; so many that `ENOUGH_VALIDATED` units validate. O(U log U)."""
+    size = int(np.count_nonzero(part == CHOOSE))
+    available = np.flatnonzero(asked_fairly(responses) & (part == FIT))
+    if size == 0:
+        return []
+    wanted = min(-(-ENOUGH_VALIDATED // size), MAX_VALIDATION_SETS) - 1
+    order = available[np.argsort(draws_again(responses)[available], kind="stable")]
+    sets = [order[first : first + size] for first in range(0, wanted * size, size)]
+    return [np.isin(np.arange(len(part)), each) for each in sets if len(each) == size]
+
+
 def draws_again(responses: Responses) -> np.ndarray:
     """(U,) float64 in [0, 1): one more draw of each unit, which does not depend on its first one."""
     return _draw(np.asarray(responses.draw, np.float64).view(np.uint64))

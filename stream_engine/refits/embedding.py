@@ -20,17 +20,27 @@ from stream_engine.embedding.choice import Choice
 from stream_engine.embedding.ellipses import covariances
 from stream_engine.embedding.fit import with_setting
 from stream_engine.embedding.held_out import known_lapses
+from stream_engine.embedding.posterior import posterior
 from stream_engine.embedding.questions import asked_about, of_answers
 from stream_engine.evaluation import cross_fit
 from stream_engine.evaluation.answers import answers_of
 from stream_engine.evaluation.held_out import HeldOut
-from stream_engine.evaluation.responses import CHOOSE, FIT, HELD, PUBLISHED_SEED, VALIDATION_SHARE, Responses
+from stream_engine.evaluation.responses import (
+    CHOOSE,
+    FIT,
+    HELD,
+    PUBLISHED_SEED,
+    VALIDATION_SHARE,
+    Responses,
+    further_validation_sets,
+)
 from stream_engine.refits import CannotRefit, Progress, next_step, no_progress
 from stream_engine.refits.embedding_models import (
     MAX_SEARCHED_ANSWERS,
     SEARCHED_ANSWERS_PER_OBJECT,
     ModelOptions,
     ParticipantModels,
+    are_averaged,
     calibration_of,
     posterior_draws,
     without_rare_participants,
@@ -148,18 +158,18 @@ def refit(
         plan = cross_fit.plan(responses, validation_share, evaluate)
         search = _SettingSearch(params, options, len(plan.responses) + len(plan.participants), progress)
         part = cross_fit.plan(published_responses, validation_share).responses[0].part
-        chosen = search.choose(part, published_answers)
+        chosen = search.choose(part, published_responses, published_answers)
         search.expect_as_many_fits()
         first = chosen
         if evaluate and published_responses is not responses:
-            first = search.choose(plan.responses[0].part, answers)
+            first = search.choose(plan.responses[0].part, responses, answers)
         models = ParticipantModels(answers, options)
         predictor = FoldPredictor(responses.answers, models, seed)
         figures = cross_fit.evaluate(
             responses,
             plan,
             first,
-            lambda part: search.choose(part, answers),
+            lambda part: search.choose(part, responses, answers),
             predictor.response,
             predictor.participant,
             stopped=search.stop.is_set,
@@ -221,7 +231,7 @@ class _SettingSearch:
             self.stop.set()
         return self.stop.is_set()
 
-    def choose(self, part: np.ndarray, answers: Answers) -> Choice:
+    def choose(self, part: np.ndarray, responses: Responses, answers: Answers) -> Choice:
         """The setting by the parts (U,) of the responses: training, validation and test set."""
         params, lapse_option = self.params, self.options.lapse_option
         fitting, validation = answers.without(part != FIT), answers.of_responses(part == CHOOSE)
@@ -233,13 +243,26 @@ class _SettingSearch:
             params.kernel,
             params.dimensions,
             params.ridge,
+            further=self._further_splits(part, responses, answers),
             progress=self.report_progress,
             **lapse_option,
         )
         if params.dimensions is None and len(searched.rows) < len(fitting.rows):
             training = of_answers(without_rare_participants(fitting))
             chosen = choice.choose_larger(chosen, training, validation, progress=self.report_progress, **lapse_option)
+        if chosen.embedding is not None and are_averaged(training, chosen.embedding, self.options):
+            draws = posterior(training, chosen.embedding, PUBLISHED_SEED)
+            chosen = chosen._replace(draw_scale=draws.calibrated_scale(validation.rows, validation.times))
         return chosen._replace(test_units=part == HELD)
+
+    def _further_splits(self, part: np.ndarray, responses: Responses, answers: Answers) -> list[choice.Split]:
+        """Training and validation sets besides those of `part`, where its validation set is small."""
+        return [
+            choice.Split(
+                of_answers(without_rare_participants(answers.without((part == HELD) | out))), answers.of_responses(out)
+            )
+            for out in further_validation_sets(responses, part)
+        ]
 
 
 def _final_fit(
@@ -257,7 +280,7 @@ def _final_fit(
     starts = (*chosen.starts, *_previous_start(previous, answers.n_objects))
     group_map = with_setting(questions, chosen.setting, starts, **options.lapse_option, **limits)
     model = models.fit(chosen, frequent, group_map, max_iterations=limits["max_iterations"])
-    return FinalFit(frequent, questions, chosen, model, posterior_draws(questions, model, options, seed))
+    return FinalFit(frequent, questions, chosen, model, posterior_draws(questions, model, options, chosen, seed))
 
 
 def _previous_start(previous: Artifact | None, n: int) -> tuple[np.ndarray, ...]:

@@ -82,15 +82,20 @@ class ParticipantModels:
 
 
 def posterior_draws(
-    questions: Questions, model: ParticipantModel, options: ModelOptions, seed: int
+    questions: Questions, model: ParticipantModel, options: ModelOptions, chosen: Choice, seed: int
 ) -> Posterior | None:
-    """Draws over which predictions of the group are averaged; None where one fit predicts: with enough answers, with
-    weights of participants, and with a model that was given."""
-    if options.given_setting or options.lapse == "none" or model.individual is not None:
+    """Calibrated draws over which predictions of the group are averaged; None where one fit predicts: with enough
+    answers, with weights of participants, and with a model that was given."""
+    if model.individual is not None or not are_averaged(questions, model.group_map, options):
         return None
-    if not has_few_answers(questions, model.group_map.points.shape[1]):
-        return None
-    return posterior(questions, model.group_map, seed)
+    return posterior(questions, model.group_map, seed).scaled(chosen.draw_scale)
+
+
+def are_averaged(questions: Questions, group_map: Embedding, options: ModelOptions) -> bool:
+    """Whether predictions by one map are averaged over draws."""
+    if options.given_setting or options.lapse == "none":
+        return False
+    return has_few_answers(questions, group_map.points.shape[1])
 
 
 def calibration_of(chosen: Choice, model: ParticipantModel, questions: Questions) -> Calibration:

@@ -106,6 +106,24 @@ def test_the_planted_dimension_is_chosen(d, tried):
     assert again.trials == chosen.trials
 
 
+def test_further_splits_decide_where_one_validation_set_misleads():
+    """The answers of the first one are about one axis alone; losses are pooled over all."""
+    rng = np.random.default_rng(2)
+    points, rows = world(2, n=15, m=900, flip=0.1)
+    unit = np.arange(len(rows)) // 3
+    answers = Answers(rows, np.ones(len(rows)), np.full(len(rows), -1, np.int32), unit, 15)
+    misleading = planted_triplets(rng, points[:, :1], 60)[:, [0, 1, 0, 2]]
+    first = Answers(misleading, np.ones(60), np.full(60, -1, np.int32), np.arange(60) // 3, 15)
+    training, parts = of_answers(answers.of(unit >= 100)), (unit % 3 == 0, unit % 3 == 1)
+    further = [choice.Split(of_answers(answers.of(~out)), answers.of(out)) for out in parts]
+    options = {"kernel": "ste", "ridge": 0.3}
+    assert choice.choose(training, first, **options).setting.d != 2
+    chosen = choice.choose(training, first, **options, further=further)
+    assert chosen.setting.d == 2
+    d = [each["d"] for each in chosen.trials]
+    assert d.count(2) == 1
+
+
 def test_what_is_given_is_not_chosen():
     _, rows = world(1, n=12, m=600)
     answers = answers_of(rows, 12)

@@ -3,6 +3,7 @@ average predicts better than one fit."""
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 from stream_engine.embedding import posterior as room
@@ -97,3 +98,27 @@ def test_the_average_predicts_few_answers_better_than_one_fit():
         assert losses[0] < np.log(2)
         gains.append(losses[1] - losses[0])
     assert np.mean(gains) > 0.1
+
+
+def test_calibrated_margins_have_the_least_log_loss():
+    rng = np.random.default_rng(4)
+    drawn = room.Posterior(rng.normal(size=(5, 9, 2)).astype(np.float32), rng.uniform(0.02, 0.3, 5))
+    rows = planted_triplets(rng, drawn.points.mean(axis=0), 400)[:, [0, 1, 0, 2]].astype(np.int32)
+    times = rng.integers(1, 4, len(rows)).astype(float)
+
+    def loss(scale):
+        scaled = of_draws(drawn.points * np.sqrt(scale), np.ones(9, bool), drawn.lapse)(rows)
+        return room.PRIOR_ANSWERS / 4 * np.log(scale) ** 2 - times @ np.log(scaled)
+
+    found = drawn.calibrated_scale(rows, times)
+    best = minimize_scalar(loss, bracket=(0.2, 1.0, 3.0), tol=1e-10).x
+    assert found == pytest.approx(best, rel=1e-3)
+    np.testing.assert_allclose(drawn.scaled(found).points, drawn.points * np.sqrt(best), rtol=1e-3)
+    np.testing.assert_array_equal(drawn.scaled(found).lapse, drawn.lapse)
+    assert abs(np.log(best)) > 0.1
+
+
+def test_draws_that_contradict_all_other_answers_keep_a_little_of_their_margins():
+    drawn = room.Posterior(np.array([[[0.0], [1.0], [3.0]]], np.float32), np.array([0.1]))
+    against = np.tile(np.array([[0, 2, 0, 1]], np.int32), (5000, 1))
+    assert drawn.calibrated_scale(against, np.ones(5000)) == room.SMALLEST_SCALE

@@ -207,6 +207,28 @@ def test_judgements_that_a_model_chose_neither_choose_nor_are_reported(asked_so)
     )
 
 
+def test_few_units_are_validated_in_further_sets():
+    """As large as the first one, of the training set alone, without common units, and until enough were validated."""
+    made = once(world(3, screens=300, workers=0, repeats=0.0))
+    units = len(made.judgements.times)
+    sampler = np.where(np.arange(units) < 220, -1, 1).astype(np.int32)
+    asked = {"sampler": sampler, "sampler_names": ("coverage", "information-gain"), "complete": False}
+    for found, fair in ((evidence(made), np.ones(units, bool)), (evidence(made, **asked), sampler == -1)):
+        part = part_of(found)
+        size = int((part == folds.CHOOSE).sum())
+        sets = folds.further_validation_sets(found, part)
+        available = int(((part == folds.FIT) & fair).sum())
+        assert len(sets) == min(np.ceil(200 / size) - 1, available // size) > 1
+        assert [int(each.sum()) for each in sets] == [size] * len(sets)
+        assert np.sum(sets, axis=0).max() == 1
+        assert set(part[np.any(sets, axis=0)]) == {folds.FIT}
+        assert fair[np.any(sets, axis=0)].all()
+    many = evidence(once(world(3, screens=1300, workers=0, repeats=0.0)))
+    assert folds.further_validation_sets(many, part_of(many)) == []
+    none = np.full(units, folds.FIT, np.int8)
+    assert folds.further_validation_sets(evidence(made), none) == []
+
+
 @pytest.mark.parametrize("by_participant", [True, False])
 def test_votes_are_the_answers_where_triplets_are_not_counted(by_participant):
     votes = WorkerVotes()
