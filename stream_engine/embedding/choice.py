@@ -163,6 +163,8 @@ def _ridges(questions: Questions) -> list[float]:
 
 
 class _Search:
+    compared: list[Trial] | None = None  # on all splits, where there are further ones
+
     def __init__(
         self,
         questions: Questions,
@@ -175,7 +177,6 @@ class _Search:
         self.options: dict[str, Any] = {"fixed_lapse": fixed_lapse, "tolerance": ROUGH}
         self.max_iterations = FEW_ITERATIONS if len(questions.rows) > LARGE_QUESTIONS else MAX_ITERATIONS
         self.trials: list[Trial] = []
-        self.compared: list[Trial] | None = None  # on all splits, where there are further ones
         self.stopped = False  # by whoever listens to the progress
         self.unit = np.unique(validation.response, return_inverse=True)[1].reshape(-1)
 
