@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from stream_engine.evaluation.participants import ParticipantChecks
+from stream_engine.evaluation.noise_ceiling import MIN_CEILING_ANSWERS
+from stream_engine.evaluation.participants import MIN_PARTICIPANTS, ParticipantChecks
 from stream_engine.report.findings import GAP, WARNING, Finding
 from stream_engine.report.findings.data import included_again
 from stream_engine.report.findings.facts import Facts
@@ -22,7 +23,6 @@ SCORE_LEVEL, WEIGHTS_LEVEL = 0.05, 0.01  # of the tests of individual difference
 SMALL_DIFFERENCE = 0.005  # of the accuracy, below which differences between participants are called small
 MIN_CERTAIN_REPEATS = 60  # somebody who repeats 95 % of their answers changes one of so many almost surely
 MANY_COPIES = 0.25  # of what a figure rests on, from which it is not said
-MIN_PARTICIPANTS = 5  # participants, below which flags are not counted: a count could identify a person
 
 
 def participants(facts: Facts) -> Iterator[Finding]:
@@ -110,11 +110,22 @@ def _weaker_check(facts: Facts) -> Iterator[Finding]:
 
 def _power(checks: ParticipantChecks) -> str:
     """How many guessers the comparison with others would notice."""
-    if checks.power is None:
+    if checks.power is None or checks.power_range is None:
         return ""
-    share = percent(checks.power, 0).replace("< ", "less than ")
-    about = share if share.startswith("less") else f"about {share}"
-    return f" Of participants who only guess, {about} would be noticed by their accuracy."
+    share, least, most = map(_bounded, (checks.power, *checks.power_range))
+    about = share if share.startswith(("less", "more")) else f"about {share}"
+    checked = f"calculated from the answers of the {count(checks.tested.sum())} who were checked"
+    each = f": {least} to {most}" if least != most else ""
+    return f" Of participants who only guess, {about} would be noticed by their accuracy ({checked}{each})."
+
+
+def _bounded(share: float) -> str:
+    """A share in per cent that is not certain: never 0 % or 100 %.
+
+    >>> _bounded(0.9999), _bounded(0.98), _bounded(0.001)
+    ('more than 99 %', '98 %', 'less than 1 %')
+    """
+    return "more than 99 %" if share >= 0.995 else percent(share, 0).replace("< ", "less than ")
 
 
 def _why(reasons: tuple[str, ...]) -> str:
@@ -128,7 +139,8 @@ def _why(reasons: tuple[str, ...]) -> str:
     """
     kinds = {
         "at chance level": "answers at chance level",
-        "the opposite": "answers opposite to all others",
+        "below chance level": "answers below chance level",
+        "the other way round": "answers mostly the other way round",
         "catch trials": "failed catch trials",
         "lapse rate": "mostly random answers",
         "at position": "mostly one position chosen",
@@ -164,13 +176,18 @@ def agreement(facts: Facts) -> Iterator[Finding]:
         text += f"{percent(others)}" + (f" ({count(answers)} comparisons)." if answers else ".")
         if facts.beats_chance and facts.best and facts.best["accuracy"] > others:
             text += " A model can predict more, because it combines the answers to many questions."
+        text += facts.includes_doubtful
         yield Finding("inter_rater_agreement", text, {"share": others, "answers": answers})
     elif facts.published.artifacts and not any("ceiling" in each.report for each in facts.published.artifacts.values()):
         text = f"Inter-rater agreement is computed with the embedding. {facts.commands.awaited}".strip()
         yield Finding("agreement_unknown", text, level=GAP, command=facts.commands.refit("embedding"))
     elif facts.published.artifacts:
-        text = f"Inter-rater agreement is unknown: {some(int(answers or 0), 'answer is', 'answers are')} to a question "
-        text += "that somebody else answered, too, which are too few. Ask several participants the same questions."
+        n = int(answers or 0)
+        text = (
+            f"Inter-rater agreement and noise ceiling are unknown: {some(n, 'answer is', 'answers are')} to a question "
+        )
+        text += f"that somebody else answered, too, and at least {MIN_CEILING_ANSWERS} are needed. Ask several participants "
+        text += "the same questions."
         yield Finding("agreement_unknown", text, level=GAP)
     copies = max(facts.copies_counted, _copies(facts))
     if themselves is not None:

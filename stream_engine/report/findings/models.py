@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from stream_engine.evaluation.noise_ceiling import MAX_CEILING_HALF_WIDTH
 from stream_engine.report.findings import GAP, WARNING, Finding
 from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.words import count, p_value, percent, some
@@ -70,7 +71,7 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
     if facts.beats_chance:
         ci = interval(share, error)
         text = f"{_called(best['model'])} predicts {percent(share)} of {of} correctly ({ci}; chance 50 %)."
-        yield Finding("accuracy", text, figures)
+        yield Finding("accuracy", text + facts.includes_doubtful, figures)
     else:
         text = (
             f"No model predicts {of} significantly better than chance (one-sided test at the 1 % level, corrected for "
@@ -89,7 +90,12 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         text = f"The noise ceiling for a model without individual differences is at most {percent(most)}"
         more = f", so at most {100 * gap:.1f} points can be gained."
         text += "; the model reaches it." if gap < CLOSE_TO_CEILING else more
+        text += facts.includes_doubtful
         yield Finding("noise_ceiling", text, {"at_most": most})
+    elif facts.beats_chance and figure(facts.ceiling, "others") is not None:
+        text = "The noise ceiling is not reported: the agreement of two participants varies so much between questions, "
+        text += f"or rests on so few, that the 95 % CI is wider than ± {100 * MAX_CEILING_HALF_WIDTH:.0f} points."
+        yield Finding("noise_ceiling_unknown", text, level=GAP)
 
 
 def _called(model: str) -> str:

@@ -1,0 +1,38 @@
+"""Participants whose responses are those of another one (`evaluation.copied_participants`)."""
+
+import shlex
+from collections.abc import Iterator
+
+from stream_engine.evaluation.copied_participants import CopiedParticipant
+from stream_engine.report.findings import WARNING, Finding
+from stream_engine.report.findings.facts import Facts
+from stream_engine.report.findings.words import apa_p_value, count, listing
+
+REASONS = {
+    "questions": "hardly any other participants were asked the same questions",
+    "times": "the times are the same, too",
+}
+
+
+def copied(facts: Facts) -> Iterator[Finding]:
+    """A warning with their names, and the command that leaves the copies out."""
+    copies = facts.copied
+    if not copies:
+        return
+    pairs = listing([f"{each.name} as {each.original} ({count(each.responses)})" for each in copies])
+    text = f"The same answers to the same questions: {pairs}; {_why(copies)}. Probably one file was read under two "
+    text += (
+        "names. If so, leave the copy out: accuracy, agreement and noise ceiling count it as somebody else's answers."
+    )
+    command = " ".join(
+        [facts.commands.report, *(f"--exclude {shlex.quote(f'participant={each.name}')}" for each in copies)]
+    )
+    figures = {"participants": len(copies), "responses": sum(each.responses for each in copies)}
+    yield Finding("copied_participants", text, figures, command, WARNING)
+
+
+def _why(copies: list[CopiedParticipant]) -> str:
+    reasons = [text for key, text in REASONS.items() if any(each.because == key for each in copies)]
+    if p_values := [each.p_value for each in copies if each.p_value is not None]:
+        reasons.append(f"agreement between participants does not explain this ({apa_p_value(max(p_values))})")
+    return " and ".join(reasons)
