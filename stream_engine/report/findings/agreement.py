@@ -173,21 +173,20 @@ def agreement(facts: Facts) -> Iterator[Finding]:
     others, themselves, answers = (figure(ceiling, name) for name in ("others", "themselves", "answers"))
     if others is not None:
         text = "Inter-rater agreement: an answer matches the majority of the other answers to the same question in "
-        text += f"{percent(others)}" + (f" ({count(answers)} comparisons)." if answers else ".")
+        notes = [f"{count(answers)} comparisons"] if answers else []
+        notes += [facts.who_counts_too] if facts.who_counts_too else []
+        text += f"{percent(others)}" + (f" ({'; '.join(notes)})." if notes else ".")
         if facts.beats_chance and facts.best and facts.best["accuracy"] > others:
             text += " A model can predict more, because it combines the answers to many questions."
-        text += facts.includes_doubtful
         yield Finding("inter_rater_agreement", text, {"share": others, "answers": answers})
     elif facts.published.artifacts and not any("ceiling" in each.report for each in facts.published.artifacts.values()):
         text = f"Inter-rater agreement is computed with the embedding. {facts.commands.awaited}".strip()
         yield Finding("agreement_unknown", text, level=GAP, command=facts.commands.refit("embedding"))
     elif facts.published.artifacts:
         n = int(answers or 0)
-        text = (
-            f"Inter-rater agreement and noise ceiling are unknown: {some(n, 'answer is', 'answers are')} to a question "
-        )
-        text += f"that somebody else answered, too, and at least {MIN_CEILING_ANSWERS} are needed. Ask several participants "
-        text += "the same questions."
+        text = f"Inter-rater agreement and noise ceiling are unknown: {some(n, 'answer is', 'answers are')} to a "
+        text += f"question that somebody else answered, too, and {MIN_CEILING_ANSWERS} are needed. Ask several "
+        text += "participants the same questions."
         yield Finding("agreement_unknown", text, level=GAP)
     copies = max(facts.copies_counted, _copies(facts))
     if themselves is not None:

@@ -21,12 +21,9 @@ def copied(facts: Facts) -> Iterator[Finding]:
         return
     pairs = listing([f"{each.name} as {each.original} ({count(each.responses)})" for each in copies])
     text = f"The same answers to the same questions: {pairs}; {_why(copies)}. Probably one file was read under two "
-    text += (
-        "names. If so, leave the copy out: accuracy, agreement and noise ceiling count it as somebody else's answers."
-    )
-    command = " ".join(
-        [facts.commands.report, *(f"--exclude {shlex.quote(f'participant={each.name}')}" for each in copies)]
-    )
+    text += "names. If so, leave the copy out: accuracy, agreement and noise ceiling count it as answers of others."
+    left_out = [f"--exclude {shlex.quote(f'participant={each.name}')}" for each in copies]
+    command = " ".join([facts.commands.report, *left_out])
     figures = {"participants": len(copies), "responses": sum(each.responses for each in copies)}
     yield Finding("copied_participants", text, figures, command, WARNING)
 

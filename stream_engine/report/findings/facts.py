@@ -26,13 +26,15 @@ from stream_engine.state.published import Published
 class Commands(NamedTuple):
     """How a person asks further: the state, and the report command that was typed where it read SOURCE... itself.
     `read_by`: the input options of SOURCE..., as they are typed; `in_use`: a run is at work on the state, and fits what
-    is missing; `lists`: what is written lists participants."""
+    is missing; `lists`: what is written lists participants; `doubts`: what reading said of rows that count, and perhaps
+    should not."""
 
     state: str = "DIR"
     typed: str = ""
     in_use: bool = False
     lists: bool = False
     read_by: str = ""
+    doubts: tuple[str, ...] = ()
 
     def refit(self, kind: str) -> str:
         """The command that fits a model; "" while a run does."""
@@ -238,11 +240,11 @@ class Facts:
         return copied_participants(kept_responses(self.published.snapshot))
 
     @property
-    def includes_doubtful(self) -> str:
-        """A sentence after a figure that counts answers of participants who are flagged, or copies; else empty."""
+    def who_counts_too(self) -> str:
+        """A clause beside a figure that counts answers of participants who are flagged, or copies; else empty."""
         checks, parts = self.participants, []
         if checks is not None and checks.flagged and len(checks.names) >= MIN_PARTICIPANTS:
             parts.append(some(checks.flagged, "flagged participant"))
         if self.copied:
             parts.append(some(len(self.copied), "copied participant"))
-        return f" This includes {listing(parts)}." if parts else ""
+        return f"{listing(parts)} included" if parts else ""
