@@ -107,7 +107,7 @@ def check_participants(published: Published, model_beats_chance: bool) -> Partic
             reasons[i].append(f"answers {level} (others predict {checks.accuracy[i]:.0%})")
         if failed_catch[i]:
             reasons[i].append(f"failed {failed[i]} of {passed[i] + failed[i]} catch trials")
-        if guesses[i] and not consistent[i]:
+        if guesses[i] and not consistent[i] and not (checks.random[i] and checks.reverse[i]):
             reasons[i].append(f"lapse rate {lapse[i]:.2f}")
     rows = np.flatnonzero(named)
     responding = response_checks(published.snapshot, [names[i] for i in rows.tolist()])

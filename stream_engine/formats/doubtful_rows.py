@@ -323,7 +323,8 @@ def _sent_as_another(records: Records, who: Column, objects: Sequence[str]) -> l
         if copy not in known:
             n_rows, where = who.texts.count(copy), quote(f"{who.name}!={copy}")
             fact = f"the {n_rows:,} rows of {copy} are those of {original} in all columns but {who.name}: one file "
-            says.append(f"{fact}under two names? to leave the copy out: --where {where}")
+            fact += "under two names? agreement and noise ceiling count it as answers of others"
+            says.append(f"{fact}; to leave the copy out: --where {where}")
     return says
 
 

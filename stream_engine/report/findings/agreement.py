@@ -130,7 +130,7 @@ def _bounded(share: float) -> str:
 
 def _why(reasons: tuple[str, ...]) -> str:
     """The kinds of reasons, those of one participant together, each with the number of participants: the numbers add
-    up to those who are flagged. A lapse rate says the same as answers at chance level, and is named only without it.
+    up to those who are flagged. A lapse rate says the same as answers at chance level, and is not named beside it.
 
     >>> _why(("answers at chance level (others predict 50%); lapse rate 0.90", "", "lapse rate 0.70"))
     'answers at chance level (1); mostly random answers (1)'
@@ -150,7 +150,7 @@ def _why(reasons: tuple[str, ...]) -> str:
     people: Counter[tuple[str, ...]] = Counter()
     for reason in filter(None, reasons):
         why = [text for key, text in kinds.items() if key in reason]
-        if kinds["at chance level"] in why and kinds["lapse rate"] in why:
+        if kinds["lapse rate"] in why and {kinds["at chance level"], kinds["below chance level"]} & {*why}:
             why.remove(kinds["lapse rate"])
         people[tuple(why)] += 1
     ordered = sorted(people.items(), key=lambda each: [*kinds.values()].index(each[0][0]) if each[0] else len(kinds))

@@ -16,7 +16,8 @@ REASONS = {
 
 def copied(facts: Facts) -> Iterator[Finding]:
     """A warning with their names, and the command that leaves the copies out."""
-    copies = facts.copied
+    typed = shlex.split(facts.commands.typed)  # a run warns before it excludes
+    copies = [each for each in facts.copied if f"participant={each.name}" not in typed]
     if not copies:
         return
     pairs = listing([f"{each.name} as {each.original} ({count(each.responses)})" for each in copies])

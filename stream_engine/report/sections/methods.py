@@ -138,6 +138,9 @@ def _data(facts: Facts) -> str:
     if facts.sets is not None and not facts.connected:
         text += f" The objects formed {int(facts.sets.max()) + 1} sets that {facts.apart}; "
         text += "distances are interpreted only within a set."
+    if facts.copied:
+        pairs = listing([f"{each.name} of {each.original}" for each in facts.copied])
+        text += f" Some responses were the same as those of another participant ({pairs}) and were not excluded."
     if names := facts.published.excluded:
         text += f" {some(len(names), 'further participant was', 'further participants were')} excluded."
     elif people is not None and people.flagged:
