@@ -51,7 +51,8 @@ def copied_participants(kept: KeptResponses | None) -> list[CopiedParticipant]:
     is_same = is_candidate & _nearly_all(same, n_given)
     if not is_same.any():
         return []
-    others = np.where(is_same, 0, shared)  # of pairs that are no copies
+    # pairs whose answers are all equal are no evidence of how much others agree, unless there are many
+    others = np.where(is_same, 0, shared) if 2 * is_same.sum() < is_candidate.sum() else shared
     n_pairs, bound = int(np.triu(is_candidate).sum()), _highest_agreement(same, others, *PRIOR)
     if _have_own_questions(shared, n_asked, is_candidate):
         because = np.where(is_same, "questions", "")
