@@ -95,7 +95,8 @@ def check_participants(published: Published, model_beats_chance: bool) -> Partic
     lapse = _lapse(published, names) if model_beats_chance else np.full(len(names), np.nan)
     # above one half, answers are random more often than not
     guesses = (lapse > 0.5) & ~(checks.high >= checks.of_others)
-    consistent = (checks.random & ~checks.reverse) | guesses
+    reverse = checks.random & checks.reverse
+    consistent = (checks.random | guesses) & ~reverse
     if consistent.any():
         consistent &= _follow_own_view(published, votes, names, responses)
     failed_catch = _failed_catch_trials(passed, failed)
@@ -103,11 +104,11 @@ def check_participants(published: Published, model_beats_chance: bool) -> Partic
     for i in range(len(names)):
         if checks.random[i] and not consistent[i]:
             level = "below chance level" if checks.below_chance[i] else "at chance level"
-            level = "mostly the other way round" if checks.reverse[i] else level
+            level = "mostly the other way round" if reverse[i] else level
             reasons[i].append(f"answers {level} (others predict {checks.accuracy[i]:.0%})")
         if failed_catch[i]:
             reasons[i].append(f"failed {failed[i]} of {passed[i] + failed[i]} catch trials")
-        if guesses[i] and not consistent[i] and not (checks.random[i] and checks.reverse[i]):
+        if guesses[i] and not consistent[i] and not reverse[i]:
             reasons[i].append(f"lapse rate {lapse[i]:.2f}")
     rows = np.flatnonzero(named)
     responding = response_checks(published.snapshot, [names[i] for i in rows.tolist()])
@@ -151,12 +152,13 @@ def _check_accuracy(
             right_of_n = np.ceil(np.nan_to_num(accuracy) * n - 1e-9)  # ties are no evidence
             chance = np.full(len(names), 0.5)
             p_below, p_of_chance = (at_most(right_of_n, n, share) for share in (of_others, chance))
-            p_of_reverse = at_most(np.ceil(n - np.nan_to_num(accuracy) * n - 1e-9), n, of_others)
             at_chance, power = low <= 0.5, _power(n[tested], of_others[tested])
         else:
-            p_below, p_of_chance, p_of_reverse, at_chance, power = _against_map(by_map, n, tested)
+            p_below, p_of_chance, at_chance, power = _against_map(by_map, n, tested)
         below, below_chance = (holm(np.where(tested, p, np.nan)) <= LEVEL for p in (p_below, p_of_chance))
-        reverse = below_chance & (p_of_reverse > REVERSE_LEVEL)
+        # by shares: a map of all others is more certain without the one whose answers are reversed
+        right_of_reverse = np.where(below_chance, np.ceil((1 - np.nan_to_num(accuracy)) * n - 1e-9), n)
+        reverse = below_chance & (at_most(right_of_reverse, n, of_others) > REVERSE_LEVEL)
         random = at_chance & below & (of_others - 1.96 * np.sqrt(0.25 / total[named].sum()) > 0.5)
     return _Accuracy(accuracy, low, high, of_others, random, below_chance, reverse, tested, power)
 
@@ -213,9 +215,9 @@ def _by_map(published: Published, names: tuple[str, ...] | list[str]) -> np.ndar
 
 def _against_map(
     by_map: np.ndarray, n: np.ndarray, tested: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """`(p-values of T against other participants, of T against 0, of -T against other participants, whether T is
-    compatible with 0 (95 %), power of those tested)`; T is a participant's sum of log odds."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """`(p-values of T against other participants, p-values of T against 0, whether T is compatible with 0 (95 %), power
+    of those tested)`; T is a participant's sum of log odds."""
     # By a map of other participants' answers, each answer has log odds l, positive if it was predicted. For random
     # answers, their sum T has mean 0 and variance sum l^2. For answers like those of other participants, its mean is c
     # sum |l| tanh(|l| / 2), where c is the share of that mean which the others reach. So answers about which the map is
@@ -234,9 +236,8 @@ def _against_map(
         mean = share_of_others * expected
         strictest = ndtri(1 - LEVEL / max(int(tested.sum()), 1))
         power = ndtr(np.minimum(1.96, (mean - strictest * spread) / spread_at_chance))
-    p_below, p_of_reverse = (ndtr((sign * total - mean) / spread) for sign in (1.0, -1.0))
     at_chance = total <= 1.96 * spread_at_chance
-    return p_below, ndtr(total / spread_at_chance), p_of_reverse, at_chance, power[tested]
+    return ndtr((total - mean) / spread), ndtr(total / spread_at_chance), at_chance, power[tested]
 
 
 def _power(n: np.ndarray, accuracy_of_others: np.ndarray) -> np.ndarray:

@@ -80,7 +80,7 @@ def test_random_and_opposite_answers_are_flagged_with_their_reason_and_nobody_el
 def test_who_is_below_chance_answers_the_other_way_round_only_if_reversed_answers_fit():
     """By the share of answers that others predict, of which that of the rest is the right one, and a binomial test."""
     reverse = []
-    for slip in (0.0, 0.3):
+    for slip in (0.0, 0.25):
         rng = np.random.default_rng(3)
         events = responses(rng, {f"p{i}": 200 for i in range(12)}, opposite=("p9",))
         for event in events:
@@ -99,9 +99,8 @@ def test_who_is_below_chance_answers_the_other_way_round_only_if_reversed_answer
 
 def test_one_who_answers_the_other_way_round_is_not_called_random_too():
     events = responses(np.random.default_rng(3), {f"p{i}": 120 for i in range(10)}, opposite=("p4",))
-    (found,) = (
-        each for each in known(study(events).fit("embedding", **QUICK))["participants"] if each.figures["flagged"]
-    )
+    topic = known(study(events).fit("embedding", **QUICK))["participants"]
+    (found,) = (each for each in topic if each.figures.get("flagged"))
     assert "other way round (1)" in found.text and "random" not in found.text
 
 
@@ -128,13 +127,9 @@ def test_a_copy_of_a_participant_is_named_with_the_command_that_leaves_it_out():
 
 def test_figures_that_count_flagged_participants_say_so(guessers):
     found = known(study(guessers).fit("embedding", **QUICK))
-    for topic, what in (
-        ("accuracy", "accuracy"),
-        ("accuracy", "noise_ceiling"),
-        ("agreement", "inter_rater_agreement"),
-    ):
-        for each in found[topic]:
-            assert each.what != what or "3 flagged participants included" in each.text
+    names = {"accuracy", "noise_ceiling", "inter_rater_agreement"}
+    texts = [each.text for topic in ("accuracy", "agreement") for each in found[topic] if each.what in names]
+    assert len(texts) > 1 and all("3 flagged participants included" in each for each in texts)
 
 
 def test_rows_in_doubt_are_a_problem_unless_they_are_excluded():
@@ -189,7 +184,7 @@ def test_coin_tossers_are_told_by_how_certain_the_map_of_others_is():
         given, expected = np.where(right, odds, -odds), odds * np.tanh(odds / 2)
         columns = (np.ones_like(odds), right, given, expected, odds**2 - expected**2, odds**2)
         sums = np.stack([column.sum(axis=1) for column in columns], axis=1)
-        below, opposite, _, like_coin, noticed = _against_map(sums, np.full(12, 60), np.ones(12, bool))
+        below, opposite, like_coin, noticed = _against_map(sums, np.full(12, 60), np.ones(12, bool))
         flagged.append((response_checks.holm(below) <= response_checks.LEVEL) & like_coin)
         opposed, power = opposed + int((opposite < 0.01)[1:].sum()), [*power, noticed.mean()]
     assert np.mean(flagged, axis=0)[1:].mean() < 0.01 and opposed == 0

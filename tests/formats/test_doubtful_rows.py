@@ -413,10 +413,8 @@ def timed_answers(n_people: int, n: int, seed: int = 5) -> list[list[str]]:
     source = random.Random(seed)
     trials = [source.sample(OBJECTS, 3) for _ in range(n)]
     rows = [["subject", "trial", "ref", "a", "b", "answer", "rt"]]
-    for who in range(n_people):
-        rows += [
-            [f"P{who}", str(at), *three, three[1], str(source.randint(400, 4000))] for at, three in enumerate(trials)
-        ]
+    for who in (f"P{number}" for number in range(n_people)):
+        rows += [[who, str(at), *three, three[1], str(source.randint(400, 4000))] for at, three in enumerate(trials)]
     return rows
 
 
