@@ -299,7 +299,7 @@ def _without_copies(
 
 MIN_ROWS_AGAIN = 20  # of a participant
 MAX_IN_COMMON = 0.5  # share of the rows of a participant that those of others equal, in all columns that vary
-MAX_COPIED_PEOPLE = 500  # participants above which it is not looked for
+MAX_COPIED_PEOPLE = 200  # participants above which it is not looked for
 
 
 def _sent_as_another(records: Records, who: Column, objects: Sequence[str]) -> list[str]:
