@@ -15,7 +15,7 @@ from stream_engine.data.packed_names import pack_names
 from stream_engine.evaluation import participants, response_checks
 from stream_engine.evaluation.connection import components
 from stream_engine.evaluation.participants import _against_map, check_participants, wilson
-from stream_engine.report.findings import TOPICS, findings, models, sentences, warnings
+from stream_engine.report.findings import TOPICS, agreement, findings, models, sentences, warnings
 from stream_engine.report.findings.data import excluded
 from stream_engine.report.findings.data import read as read_findings
 from stream_engine.report.findings.facts import Commands, Facts
@@ -104,6 +104,16 @@ def test_one_who_answers_the_other_way_round_is_not_called_random_too():
     assert "other way round (1)" in found.text and "random" not in found.text
 
 
+def test_the_power_of_a_check_is_never_certain_and_has_its_range():
+    people = {f"p{i}": 15 + 60 * (i % 2) for i in range(10)}
+    found = check_participants(study(responses(np.random.default_rng(3), people)).published, False)
+    each = participants._power(np.array([*people.values()]), np.full(10, np.nanmean(found.accuracy)))
+    assert found.power_range == pytest.approx((each.min(), each.max()), abs=0.1)
+    said = agreement._power(found._replace(power=1.0, power_range=(0.3, 1.0)))
+    assert states(said, "more than 99 % … 10 … 30 % to more than 99 %") and "100 %" not in said
+    assert "less than 1 %" in agreement._power(found._replace(power=0.0, power_range=(0.0, 0.0)))
+
+
 def copied(name: str = "z 2") -> list[dict]:
     """Answers of ten participants, and those of p3 once more under another name."""
     events = responses(np.random.default_rng(6), {f"p{i}": 60 for i in range(10)})
@@ -112,13 +122,17 @@ def copied(name: str = "z 2") -> list[dict]:
 
 def test_a_copy_of_a_participant_is_named_with_the_command_that_leaves_it_out():
     made = study(copied()).fit("embedding", **QUICK)
-    found = known(made)
+    found = findings(Facts(made.published, Commands("DIR", "stream-engine report f.csv")))
     (copy,) = found["copies"]
     assert copy.level == "warning" and states(copy.text, "z 2 … p3 (60)")
     assert copy.figures == {"participants": 1, "responses": 60} and copy.command.endswith("--exclude 'participant=z 2'")
     assert "1 copied participant included" in sentences_of(found["accuracy"])
     assert "1 copied participant included" in sentences_of(found["agreement"])
-    assert states(methods.paper(Facts(made.published)), "z 2 of p3 … not excluded")
+    paper = methods.paper(Facts(made.published))
+    assert states(paper, "1 participant … not excluded") and "z 2" not in paper
+    (of_a_state,) = known(made)["copies"]
+    assert "z 2" not in of_a_state.text + of_a_state.command and of_a_state.command.endswith("--participants")
+    assert "z 2" in next(iter(findings(Facts(made.published, Commands(lists=True)))["copies"])).command
     typed = Commands("DIR", "stream-engine report f.csv --exclude 'participant=z 2'")
     assert not findings(Facts(made.published, typed))["copies"], "a run warns before it excludes"
     alone = study([event for event in copied() if event["worker"] != "z 2"]).fit("embedding", **QUICK)

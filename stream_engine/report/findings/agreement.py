@@ -125,7 +125,7 @@ def _bounded(share: float) -> str:
     >>> _bounded(0.9999), _bounded(0.98), _bounded(0.001)
     ('more than 99 %', '98 %', 'less than 1 %')
     """
-    return "more than 99 %" if share >= 0.995 else percent(share, 0).replace("< ", "less than ")
+    return "more than 99 %" if share >= 0.995 else "less than 1 %" if share < 0.005 else percent(share, 0)
 
 
 def _why(reasons: tuple[str, ...]) -> str:

@@ -139,8 +139,8 @@ def _data(facts: Facts) -> str:
         text += f" The objects formed {int(facts.sets.max()) + 1} sets that {facts.apart}; "
         text += "distances are interpreted only within a set."
     if facts.copied:
-        pairs = listing([f"{each.name} of {each.original}" for each in facts.copied])
-        text += f" Some responses were the same as those of another participant ({pairs}) and were not excluded."
+        copies = some(len(facts.copied), "participant")
+        text += f" All responses of {copies} were the same as those of another one, and were not excluded."
     if names := facts.published.excluded:
         text += f" {some(len(names), 'further participant was', 'further participants were')} excluded."
     elif people is not None and people.flagged:
