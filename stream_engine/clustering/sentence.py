@@ -133,7 +133,8 @@ def _further_statements(report: Mapping[str, Any]) -> Iterator[str]:
     ari = figure(report, "replication", "ari")
     if ari is not None:
         low, high = figure(report, "replication", "low"), figure(report, "replication", "high")
-        parenthesis = f"ARI {apa(ari)}" + (f", 95 % CI {apa(low)} to {apa(high)}" if None not in (low, high) else "")
+        ends = "" if None in (low, high) else f", 95 % CI {apa(low)} to {apa(high)}"
+        parenthesis = "ARI > .99" if is_certain(low) else f"ARI {apa(ari)}{ends}"
         adjective = (
             "the same" if ari >= SAME_PARTITION_ARI else "a similar" if ari >= SIMILAR_PARTITION_ARI else "another"
         )
@@ -151,6 +152,16 @@ def _further_statements(report: Mapping[str, Any]) -> Iterator[str]:
         if isinstance(subgroup, Mapping) and are_separated(subgroup):
             group, k = _integer(subgroup, "group"), _integer(subgroup, "k")
             yield f"group {group} splits again into {k} ({subgroup['grade']})"
+
+
+def is_certain(low: float | None) -> bool:
+    """Whether the interval of the adjusted Rand index would say that the same partition is certain: all simulated
+    replications agree, and there are few of them.
+
+    >>> is_certain(1.0), is_certain(0.996), is_certain(0.99)
+    (True, True, False)
+    """
+    return low is not None and low >= 0.995
 
 
 def _reason(report: Mapping[str, Any]) -> str:

@@ -26,6 +26,7 @@ from stream_engine.commands.input_options import (
 )
 from stream_engine.commands.refit import fit_again, note_counts
 from stream_engine.data import logs, progress_bars
+from stream_engine.formats.reading import DOUBTFUL_ROWS
 from stream_engine.input.settings import SigningSettings
 from stream_engine.input.stored_options import as_arguments
 from stream_engine.report.figure_style import ONE_COLUMN, BadStyle, FigureStyle, style_of
@@ -135,7 +136,9 @@ def report(
     published = store.published(snapshot)
     options = published.snapshot.counters.get("input", {}).get("options")
     read_by = as_arguments(options) if isinstance(options, dict) and options else ""
-    commands = commands._replace(in_use=bool(running) or store.in_use, lists=workers, read_by=read_by)
+    doubts = tuple(store.noted(DOUBTFUL_ROWS).get("texts", ())) if commands.typed else ()
+    in_use = bool(running) or store.in_use
+    commands = commands._replace(in_use=in_use, lists=workers, read_by=read_by, doubts=doubts)
     written = writing.write(
         with_quick_map(published) if running else published,
         Path(out),

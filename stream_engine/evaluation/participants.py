@@ -22,6 +22,8 @@ from stream_engine.evaluation.response_checks import (
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
 
+MIN_PARTICIPANTS = 5  # participants, below which flags are not counted: a count could identify a person
+
 
 class ParticipantChecks(NamedTuple):
     """A row a participant, in the order of names. Unknown figures are NaN."""
@@ -36,6 +38,7 @@ class ParticipantChecks(NamedTuple):
     lapse: np.ndarray  # (p,) float64
     responding: ResponseChecks  # positions, straight lines and pace
     power: float | None  # share of participants who only guess that the accuracy would reveal; None: none is checked
+    power_range: tuple[float, float] | None  # its least and largest value of a participant, by their answers
     tested: np.ndarray  # (p,) bool: whether enough of their answers were compared with others' predictions
     consistent: np.ndarray  # (p,) bool: their answers look random to others, but follow a view of their own
     reasons: tuple[str, ...]  # why a participant is flagged, "" if they are not
@@ -66,9 +69,10 @@ class _Accuracy(NamedTuple):
     high: np.ndarray
     of_others: np.ndarray  # the accuracy of all other participants
     random: np.ndarray  # bool: at chance level or below, and below the others
-    opposite: np.ndarray  # bool: below chance level
+    below_chance: np.ndarray  # bool: below chance level
+    reverse: np.ndarray  # bool: below chance level, and their answers reversed are predicted as well as those of others
     tested: np.ndarray  # bool, see `ParticipantChecks`
-    power: float | None
+    power: np.ndarray  # (t,) float64: of those who are tested
 
 
 def check_participants(published: Published, model_beats_chance: bool) -> ParticipantChecks | None:
@@ -91,18 +95,20 @@ def check_participants(published: Published, model_beats_chance: bool) -> Partic
     lapse = _lapse(published, names) if model_beats_chance else np.full(len(names), np.nan)
     # above one half, answers are random more often than not
     guesses = (lapse > 0.5) & ~(checks.high >= checks.of_others)
-    consistent = (checks.random & ~checks.opposite) | guesses
+    reverse = checks.random & checks.reverse
+    consistent = (checks.random | guesses) & ~reverse
     if consistent.any():
         consistent &= _follow_own_view(published, votes, names, responses)
     failed_catch = _failed_catch_trials(passed, failed)
     reasons: list[list[str]] = [[] for _ in names]
     for i in range(len(names)):
         if checks.random[i] and not consistent[i]:
-            level = "the opposite of what others answer" if checks.opposite[i] else "at chance level"
+            level = "below chance level" if checks.below_chance[i] else "at chance level"
+            level = "mostly the other way round" if reverse[i] else level
             reasons[i].append(f"answers {level} (others predict {checks.accuracy[i]:.0%})")
         if failed_catch[i]:
             reasons[i].append(f"failed {failed[i]} of {passed[i] + failed[i]} catch trials")
-        if guesses[i] and not consistent[i]:
+        if guesses[i] and not consistent[i] and not reverse[i]:
             reasons[i].append(f"lapse rate {lapse[i]:.2f}")
     rows = np.flatnonzero(named)
     responding = response_checks(published.snapshot, [names[i] for i in rows.tolist()])
@@ -116,7 +122,8 @@ def check_participants(published: Published, model_beats_chance: bool) -> Partic
         failed[rows],
         lapse[rows],
         responding,
-        checks.power,
+        float(checks.power.mean()) if len(checks.power) else None,
+        (float(checks.power.min()), float(checks.power.max())) if len(checks.power) else None,
         checks.tested[rows],
         consistent[rows],
         tuple("; ".join(reasons[i] + responding.reasons(row)) for row, i in enumerate(rows.tolist())),
@@ -144,15 +151,19 @@ def _check_accuracy(
         if by_map is None:
             right_of_n = np.ceil(np.nan_to_num(accuracy) * n - 1e-9)  # ties are no evidence
             chance = np.full(len(names), 0.5)
-            p_below, p_opposite = (at_most(right_of_n, n, share) for share in (of_others, chance))
-            at_chance, power = low <= 0.5, _mean_power(n[tested], of_others[tested])
+            p_below, p_of_chance = (at_most(right_of_n, n, share) for share in (of_others, chance))
+            at_chance, power = low <= 0.5, _power(n[tested], of_others[tested])
         else:
-            p_below, p_opposite, at_chance, power = _against_map(by_map, n, tested)
-        below, opposite = (holm(np.where(tested, p, np.nan)) <= LEVEL for p in (p_below, p_opposite))
+            p_below, p_of_chance, at_chance, power = _against_map(by_map, n, tested)
+        below, below_chance = (holm(np.where(tested, p, np.nan)) <= LEVEL for p in (p_below, p_of_chance))
+        # by shares: a map of all others is more certain without the one whose answers are reversed
+        right_of_reverse = np.where(below_chance, np.ceil((1 - np.nan_to_num(accuracy)) * n - 1e-9), n)
+        reverse = below_chance & (at_most(right_of_reverse, n, of_others) > REVERSE_LEVEL)
         random = at_chance & below & (of_others - 1.96 * np.sqrt(0.25 / total[named].sum()) > 0.5)
-    return _Accuracy(accuracy, low, high, of_others, random, opposite, tested, power)
+    return _Accuracy(accuracy, low, high, of_others, random, below_chance, reverse, tested, power)
 
 
+REVERSE_LEVEL = 0.05  # of the test whether reversed answers are predicted worse than those of others; not corrected
 OWN_MODEL_LEVEL = 0.05  # of the p-values of `worker_gain`, as in `embedding.differences`
 OWN_ANSWERS_Z = 2.33  # one-sided 1 % level
 
@@ -204,9 +215,9 @@ def _by_map(published: Published, names: tuple[str, ...] | list[str]) -> np.ndar
 
 def _against_map(
     by_map: np.ndarray, n: np.ndarray, tested: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, float | None]:
-    """`(p-values of T against other participants, p-values of T against 0, whether T is compatible with 0 (95 %), mean
-    power)`; T is a participant's sum of log odds."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """`(p-values of T against other participants, p-values of T against 0, whether T is compatible with 0 (95 %), power
+    of those tested)`; T is a participant's sum of log odds."""
     # By a map of other participants' answers, each answer has log odds l, positive if it was predicted. For random
     # answers, their sum T has mean 0 and variance sum l^2. For answers like those of other participants, its mean is c
     # sum |l| tanh(|l| / 2), where c is the share of that mean which the others reach. So answers about which the map is
@@ -225,23 +236,21 @@ def _against_map(
         mean = share_of_others * expected
         strictest = ndtri(1 - LEVEL / max(int(tested.sum()), 1))
         power = ndtr(np.minimum(1.96, (mean - strictest * spread) / spread_at_chance))
-    power_mean = float(power[tested].mean()) if tested.any() else None
-    return ndtr((total - mean) / spread), ndtr(total / spread_at_chance), total <= 1.96 * spread_at_chance, power_mean
+    at_chance = total <= 1.96 * spread_at_chance
+    return ndtr((total - mean) / spread), ndtr(total / spread_at_chance), at_chance, power[tested]
 
 
-def _mean_power(n: np.ndarray, accuracy_of_others: np.ndarray) -> float | None:
-    """The mean probability that a participant who only guesses is flagged, at the strictest corrected level; None if
-    nobody is tested. Their correct answers must be too few for the others, and their interval must contain chance."""
-    if not len(n):
-        return None
-    total_power = 0.0
-    for answers, share in zip(n.tolist(), accuracy_of_others.tolist()):
+def _power(n: np.ndarray, accuracy_of_others: np.ndarray) -> np.ndarray:
+    """(t,) the probability that a participant who only guesses is flagged, at the strictest corrected level. Their
+    correct answers must be too few for the others, and their interval must contain chance."""
+    power = np.zeros(len(n))
+    for at, (answers, share) in enumerate(zip(n.tolist(), accuracy_of_others.tolist())):
         right = np.arange(answers + 1)
         flagged = (_up_to(answers, share) <= LEVEL / len(n)) & (
             wilson(right / answers, np.array(float(answers)))[0] <= 0.5
         )
-        total_power += float(_up_to(answers, 0.5)[flagged].max(initial=0.0))
-    return total_power / len(n)
+        power[at] = _up_to(answers, 0.5)[flagged].max(initial=0.0)
+    return power
 
 
 def _up_to(n: int, share: float) -> np.ndarray:

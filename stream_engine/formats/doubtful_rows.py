@@ -4,7 +4,7 @@ numbers of participants that begin again."""
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from itertools import islice
+from itertools import combinations, islice
 from shlex import quote
 
 from stream_engine.formats.cells import LIST_SEPARATOR
@@ -181,7 +181,8 @@ def doubts(records: Records, options: Mapping[str, tuple[str, ...]], drops: bool
     if who is not None:
         roles = {name for names in columns.values() for name in names}
         says += [*who_tried(who), *_numbers_again(records, who), *rounded_ids(who)]
-        says += _trials_again(records, who, roles)
+        says += _sent_as_another(records, who, objects)
+        says += _trials_again(*_without_copies(records, who, columns, drops), roles)
     return [Decision(IN_DOUBT, "counted", text) for text in says]
 
 
@@ -281,6 +282,71 @@ def _counters(records: Records, roles: Set[str]) -> Iterator[tuple[Column, list[
         whole = [number for number in numbers if number is not None and number.is_integer()]
         if len(whole) == len(numbers):
             yield column, whole
+
+
+def _without_copies(
+    records: Records, who: Column, columns: Mapping[str, tuple[str, ...]], drops: bool
+) -> tuple[Records, Column]:
+    """The rows that count, and their participants, where copies are dropped: the decoder tells them by participant,
+    times and answer."""
+    if not drops or not {"time", "seconds", "milliseconds"} & columns.keys():
+        return records, who
+    names = dict.fromkeys(name for of_field in columns.values() for name in of_field)
+    first = {cells: row for row, cells in reversed([*enumerate(zip(*(records.columns[name].texts for name in names)))])}
+    unique = records.select(sorted(first.values()))
+    return unique, unique.columns[who.name]
+
+
+MIN_ROWS_AGAIN = 20  # of a participant
+MAX_IN_COMMON = 0.5  # share of the rows of a participant that those of others equal, in all columns that vary
+MAX_COPIED_PEOPLE = 200  # participants above which it is not looked for
+
+
+def _sent_as_another(records: Records, who: Column, objects: Sequence[str]) -> list[str]:
+    """What to say of participants with the rows of another one in all columns that vary within participants, such as
+    response times. Two participants may be given the same trials, and answer alike, but not take as long. Where trials
+    alone show copies, `evaluation.copied_participants` finds them. O(participants^2 + rows of pairs).
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> names, times = [f"P{row // 25}" for row in range(150)], [str(row * row % 997) for row in range(25, 175)]
+    >>> rows = {"who": names + ["Q"] * 25, "seen": [*"abcde"] * 35, "said": [*"xxyxy"] * 35, "rt": times + times[:25]}
+    >>> _sent_as_another(records_of(rows), records_of(rows).columns["who"], ["seen"])[0][:57]
+    'the 25 rows of Q are those of P0 in all columns but who: '
+    """
+    people = len({*who.texts} - {None})
+    others = [name for name in records.columns if name != who.name]
+    varies = [name for name in others if len({*zip(who.texts, records.columns[name].texts)}) > 2 * people]
+    copies = _same_rows(records, who, varies)
+    known = _same_rows(records, who, [name for name in varies if name in objects]) if copies else {}
+    says = []
+    for copy, original in copies.items():
+        if copy not in known:
+            n_rows, where = who.texts.count(copy), quote(f"{who.name}!={copy}")
+            fact = f"the {n_rows:,} rows of {copy} are those of {original} in all columns but {who.name}: one file "
+            fact += "under two names? agreement and noise ceiling count it as answers of others"
+            says.append(f"{fact}; to leave the copy out: --where {where}")
+    return says
+
+
+def _same_rows(records: Records, who: Column, names: Sequence[str]) -> dict[str, str]:
+    """Participants whose different rows, in these columns, are all among those of another one: copy -> original. None
+    where there are many, or where other pairs of participants have most of their rows in common."""
+    rows_of: dict[str, set[tuple[str | None, ...]]] = {}
+    for person, cells in zip(who.texts, zip(*(records.columns[name].texts for name in names))):
+        if person:
+            rows_of.setdefault(person, set()).add(cells)
+    enough = [(person, rows) for person, rows in rows_of.items() if len(rows) >= MIN_ROWS_AGAIN]
+    if len(enough) > MAX_COPIED_PEOPLE:
+        return {}
+    copies: dict[str, str] = {}
+    for (one, rows), (other, other_rows) in combinations(enough, 2):
+        n_common, smaller = len(rows & other_rows), min(len(rows), len(other_rows))
+        if n_common == smaller:
+            copy, original = (other, one) if len(rows) >= len(other_rows) else (one, other)
+            copies.setdefault(copy, original)
+        elif n_common > MAX_IN_COMMON * smaller:
+            return {}
+    return copies if 3 * len(copies) <= len(enough) else {}
 
 
 def _trials_again(records: Records, who: Column, roles: Set[str]) -> list[str]:

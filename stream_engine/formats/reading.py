@@ -16,6 +16,7 @@ class Decision(NamedTuple):
 
 
 IN_DOUBT = "in doubt"  # the topic of rows that count, and perhaps should not
+DOUBTFUL_ROWS = "doubtful_rows"  # DIR/doubtful_rows.json: their texts, for a page
 
 
 def in_doubt(evidence: Sequence[Decision]) -> list[str]:

@@ -24,6 +24,7 @@ from stream_engine.embedding.posterior import posterior
 from stream_engine.embedding.questions import asked_about, of_answers
 from stream_engine.evaluation import cross_fit
 from stream_engine.evaluation.answers import answers_of
+from stream_engine.evaluation.connection import are_connected, components
 from stream_engine.evaluation.held_out import HeldOut
 from stream_engine.evaluation.responses import (
     CHOOSE,
@@ -179,7 +180,8 @@ def refit(
         embedding = fit.model.embedding
         report = fit_report(fit, responses, figures) | {"settings": predictor.settings}
         if not params.dimensions:
-            report |= _dimensions_report(published_responses, fit, search)
+            connected = are_connected(components(snapshot))
+            report |= _dimensions_report(published_responses, fit, search) if connected else dict(OF_SEVERAL_SETS)
         n_dimensions = embedding.points.shape[1]
         report["no_regions"] = reason_for_no_regions(fit.questions, chosen, options.given_dimensions, n_dimensions)
         report["draws"] = 0 if fit.draws is None else len(fit.draws.lapse)
@@ -290,6 +292,14 @@ def _previous_start(previous: Artifact | None, n: int) -> tuple[np.ndarray, ...]
     points = np.zeros((n, previous.arrays["X"].shape[1]))
     points[: len(previous.arrays["X"])] = previous.arrays["X"][:n]
     return (points,)
+
+
+OF_SEVERAL_SETS = {
+    "dimensions_at_least": None,
+    "dimensions_tested": "no: the objects fall into sets that were never compared with each other, or by few questions",
+    "dimensions_interval": None,
+    "dimensions_tied": None,
+}
 
 
 def _dimensions_report(responses: Responses, fit: FinalFit, search: _SettingSearch) -> dict[str, Any]:

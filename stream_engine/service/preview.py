@@ -74,7 +74,7 @@ class Preview:
     command: str = ""  # that reads the input so
     report: str = ""  # command that makes a page of it, without a state
     doubt: str = ""  # why there are several readings
-    readings: list[list[str]] = field(default_factory=list)  # command, and an example in words
+    readings: list[list[str]] = field(default_factory=list)  # command, an example in words, and command of a report
 
     @property
     def rejected_share(self) -> float:
@@ -221,7 +221,9 @@ def _with_rivals(settings: Settings, prepared_settings: PreparedSettings) -> Pre
     result = Preview("", first_columns(settings), doubt=prepared_settings.doubt)
     result.evidence = [list(rival) for rival in excluding(prepared_settings.evidence)]
     result.notices = in_doubt(prepared_settings.evidence)
-    result.readings = [[command_of(rival), *examples(rival, 1)] for rival in prepared_settings.rivals]
+    result.readings = [
+        [command_of(rival), "; ".join(examples(rival, 1)), _report_of(rival)] for rival in prepared_settings.rivals
+    ]
     return result
 
 

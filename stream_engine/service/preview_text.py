@@ -11,7 +11,9 @@ def as_text(result: Preview, source: str) -> str:
     """The preview as text for people."""
     if result.readings:
         lines = [source, f"  {result.doubt}; nothing is read until you choose:"]
-        lines += [f"    {line}" for entry in result.readings for line in entry]
+        for keeps_state, example, report in result.readings:
+            lines += [f"    {example}:", f"      {report or keeps_state}"]
+            lines += [f"      or, to keep a state: {keeps_state}"] if report else []
         lines += [
             f"  rows that this excludes: --where {quote(excluded)}, {why}" for _, excluded, why in result.evidence
         ]

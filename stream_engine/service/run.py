@@ -20,7 +20,7 @@ from stream_engine.data.available_memory import available
 from stream_engine.data.compiled import import_numba
 from stream_engine.data.logs import OUTPUT
 from stream_engine.data.progress_bars import Bars
-from stream_engine.formats.reading import excluding, in_doubt
+from stream_engine.formats.reading import DOUBTFUL_ROWS, excluding, in_doubt
 from stream_engine.input.layout_inference import examples, prepare
 from stream_engine.input.settings import BadSettings, Settings
 from stream_engine.input.settings.loading import plain_settings
@@ -32,6 +32,7 @@ from stream_engine.service.open_run import OpenRun, open_run
 from stream_engine.service.requests import Requests
 from stream_engine.service.result_line import cautions, counters_of, findings_of, result_line, warned
 from stream_engine.service.result_sender import check_publish
+from stream_engine.state.store import Store
 
 DEADLY = {"process_died", "decoder_failed"}  # events that are not decoded again, to show what was read
 _LOGGED_SEPARATELY = ("source", "state")  # logged under names of their own
@@ -79,6 +80,8 @@ def run(
             context.log.info("compiling", note="once after an installation or an update; 15 to 20 s of a processor")
         open_state = open_run(settings, directory, context, stack, start_over, prepared)
         stack.enter_context(requests.from_signals(lambda: _nothing_begun(open_state)))
+        if command:  # of a page of these files, which has the warnings, too
+            Store(directory).note(DOUBTFUL_ROWS, {"texts": in_doubt(prepared.evidence)})
         if prepared.line:
             context.log.info(prepared.line)
             for exclusion in excluding(prepared.evidence):

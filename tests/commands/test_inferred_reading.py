@@ -82,6 +82,12 @@ def test_two_readings_are_listed_and_nothing_is_read(tmp_path):
     assert not page.exists()
     found = json.loads(engine("preview", path, "--json", status=2).stdout)
     assert len(found["readings"]) == 2 and all(len(each[1].split()) > 3 for each in found["readings"])
+    for run, _, report in found["readings"]:
+        options = run.partition(" --type ")[2]
+        assert (
+            report == f"stream-engine report {path} --type {options}"
+            and report in engine("preview", path, status=2).stdout
+        )
     with pytest.raises(BadFrame, match="answers_by='index'"):
         se.read(
             [dict(Target="a", Option1="b", Option2="c", Choice=1), dict(Target="b", Option1="a", Option2="c", Choice=1)]

@@ -91,6 +91,18 @@ def test_the_refit_says_both_numbers_of_dimensions():
     assert few["dimensions_at_least"] is None and few["dimensions_tested"].startswith("no: too few")
 
 
+def test_no_number_of_dimensions_is_that_of_sets_that_nothing_joins():
+    """Two planes beside each other, and the same with a few questions across."""
+    rng = np.random.default_rng(4)
+    one, other = (planted_triplets(rng, rng.normal(size=(10, 2)), 500, 0.05) for _ in range(2))
+    for across in ([], [(0, 1, 12), (14, 15, 3)]):
+        rows = np.concatenate([one, np.asarray(other) + 10, np.array(across, int).reshape(-1, 3)])
+        artifact = embedding.refit(snapshot_of(rows, 20), embedding.Params(kernel="ste", ridge=0.3), 0, evaluate=False)
+        names = ("dimensions_at_least", "dimensions_interval", "dimensions_tied")
+        assert [artifact.report[name] for name in names] == [None] * 3
+        assert artifact.report["dimensions_tested"].startswith("no: ") and "supported" not in artifact.arrays
+
+
 def test_fewer_supported_dimensions_are_published_too(monkeypatch):
     """Where more dimensions predict better than can be shown, the embedding has these, and `supported` the others."""
     told = {"dimensions_at_least": 1, "dimensions_tested": "by this test"}

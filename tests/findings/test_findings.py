@@ -15,12 +15,12 @@ from stream_engine.data.packed_names import pack_names
 from stream_engine.evaluation import participants, response_checks
 from stream_engine.evaluation.connection import components
 from stream_engine.evaluation.participants import _against_map, check_participants, wilson
-from stream_engine.report.findings import TOPICS, findings, models, sentences, warnings
+from stream_engine.report.findings import TOPICS, agreement, findings, models, sentences, warnings
 from stream_engine.report.findings.data import excluded
 from stream_engine.report.findings.data import read as read_findings
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.material import material
-from stream_engine.report.sections import clusters, object_map, objects, quality, workers
+from stream_engine.report.sections import clusters, methods, object_map, objects, quality, workers
 from stream_engine.report.tiles import tiles
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
@@ -73,8 +73,98 @@ def test_random_and_opposite_answers_are_flagged_with_their_reason_and_nobody_el
     reasons = dict(zip(found.names, found.reasons))
     assert {name for name, reason in reasons.items() if reason} == {"p3", "p7", "p9"}
     assert "chance" in reasons["p3"]
-    assert "opposite" in reasons["p9"]
+    assert "the other way round" in reasons["p9"]
     assert found.flagged == 3
+
+
+def test_who_is_below_chance_answers_the_other_way_round_only_if_reversed_answers_fit():
+    """By the share of answers that others predict, of which that of the rest is the right one, and a binomial test."""
+    reverse = []
+    for slip in (0.0, 0.25):
+        rng = np.random.default_rng(3)
+        events = responses(rng, {f"p{i}": 200 for i in range(12)}, opposite=("p9",))
+        for event in events:
+            if event["worker"] == "p9" and rng.random() < slip:
+                event["near"], event["far"] = event["far"], event["near"]
+        found = check_participants(study(events).published, False)
+        share = dict(zip(found.names, found.accuracy.tolist()))
+        of_others = np.mean([share[name] for name in found.names if name != "p9"])
+        assert binom.cdf(round(200 * share["p9"]), 200, 0.5) < 0.01 / 12, "below chance"
+        as_others = binom.cdf(round(200 * (1 - share["p9"])), 200, of_others) > 0.05
+        (reason,) = filter(None, found.reasons)
+        assert ("the other way round" in reason, "below chance" in reason) == (as_others, not as_others)
+        reverse.append(as_others)
+    assert reverse == [True, False]
+
+
+def test_one_who_answers_the_other_way_round_is_not_called_random_too():
+    events = responses(np.random.default_rng(3), {f"p{i}": 120 for i in range(10)}, opposite=("p4",))
+    topic = known(study(events).fit("embedding", **QUICK))["participants"]
+    (found,) = (each for each in topic if each.figures.get("flagged"))
+    assert "other way round (1)" in found.text and "random" not in found.text
+
+
+def test_the_power_of_a_check_is_never_certain_and_has_its_range():
+    people = {f"p{i}": 15 + 60 * (i % 2) for i in range(10)}
+    found = check_participants(study(responses(np.random.default_rng(3), people)).published, False)
+    each = participants._power(np.array([*people.values()]), np.full(10, np.nanmean(found.accuracy)))
+    assert found.power_range == pytest.approx((each.min(), each.max()), abs=0.1)
+    said = agreement._power(found._replace(power=1.0, power_range=(0.3, 1.0)))
+    assert states(said, "more than 99 % … 10 … 30 % to more than 99 %") and "100 %" not in said
+    assert "less than 1 %" in agreement._power(found._replace(power=0.0, power_range=(0.0, 0.0)))
+
+
+def copied(name: str = "z 2") -> list[dict]:
+    """Answers of ten participants, and those of p3 once more under another name."""
+    events = responses(np.random.default_rng(6), {f"p{i}": 60 for i in range(10)})
+    return events + [{**event, "worker": name} for event in events if event["worker"] == "p3"]
+
+
+def test_a_copy_of_a_participant_is_named_with_the_command_that_leaves_it_out():
+    made = study(copied()).fit("embedding", **QUICK)
+    found = findings(Facts(made.published, Commands("DIR", "stream-engine report f.csv")))
+    (copy,) = found["copies"]
+    assert copy.level == "warning" and states(copy.text, "z 2 … p3 (60)")
+    assert copy.figures == {"participants": 1, "responses": 60} and copy.command.endswith("--exclude 'participant=z 2'")
+    assert "1 copied participant included" in sentences_of(found["accuracy"])
+    assert "1 copied participant included" in sentences_of(found["agreement"])
+    paper = methods.paper(Facts(made.published))
+    assert states(paper, "1 participant … not excluded") and "z 2" not in paper
+    (of_a_state,) = known(made)["copies"]
+    assert "z 2" not in of_a_state.text + of_a_state.command and of_a_state.command.endswith("--participants")
+    assert "z 2" in next(iter(findings(Facts(made.published, Commands(lists=True)))["copies"])).command
+    typed = Commands("DIR", "stream-engine report f.csv --exclude 'participant=z 2'")
+    assert not findings(Facts(made.published, typed))["copies"], "a run warns before it excludes"
+    alone = study([event for event in copied() if event["worker"] != "z 2"]).fit("embedding", **QUICK)
+    assert not known(alone)["copies"] and "included" not in sentences_of(known(alone)["accuracy"])
+
+
+def test_figures_that_count_flagged_participants_say_so(guessers):
+    found = known(study(guessers).fit("embedding", **QUICK))
+    names = {"accuracy", "noise_ceiling", "inter_rater_agreement"}
+    texts = [each.text for topic in ("accuracy", "agreement") for each in found[topic] if each.what in names]
+    assert len(texts) > 1 and all("3 flagged participants included" in each for each in texts)
+
+
+def test_rows_in_doubt_are_a_problem_unless_they_are_excluded():
+    published = study(copied()).published
+    doubt = "10 of 600 rows count although subject is p1 (a test of the study?); … --where 'subject!=p1'"
+    for excluded_names, n in (((), 1), (("p1",), 0)):
+        facts = Facts(published._replace(excluded=excluded_names), Commands("DIR", "report f.csv", doubts=(doubt,)))
+        found = [each for each in findings(facts)["data"] if each.what == "doubtful_rows"]
+        assert len(found) == n and all(doubt in each.text and each.level == "warning" for each in found)
+
+
+def test_no_number_of_dimensions_is_said_of_several_sets():
+    report = {"d": 4, "kernel": "ste", "dimensions_at_least": 3, "dimensions_tested": {"p_values": [0.001, 0.002, 0.4]}}
+    published = Published(study(copied()).snapshot, {"embedding": Artifact("embedding", "", 0, {}, 0, {}, report)})
+    for several in (False, True):
+        facts = Facts(published)
+        facts.__dict__["sets"] = np.arange(18) % (1 + several)
+        said = " ".join(each.text for each in findings(facts)["map"])
+        assert ("3 dimensions" in said and "4 dimensions" in said) is not several
+        assert ("at least 3 dimensions" in methods.paper(facts)) is not several
+        assert ("no meaning" in methods.paper(facts)) is several
 
 
 def test_honest_participants_are_flagged_in_no_more_studies_than_the_level():
@@ -91,11 +181,11 @@ def test_the_share_of_guessers_that_would_be_noticed_is_that_of_simulated_ones()
     """One of twelve who answers as often as the others, and tosses a coin: flagged at the corrected level."""
     rng, of, people = np.random.default_rng(0), 0.78, 12
     for n in (25, 60, 150):
-        told = participants._mean_power(np.full(people, n), np.full(people, of))
+        told = participants._power(np.full(people, n), np.full(people, of)).mean()
         right = rng.binomial(n, 0.5, 20_000)
         p = binom.cdf(right, n, of) * people <= 0.01
         assert told == pytest.approx(np.mean(p & (wilson(right / n, np.full(len(right), n))[0] <= 0.5)), abs=0.015)
-    assert participants._mean_power(np.zeros(0, int), np.zeros(0)) is None
+    assert not len(participants._power(np.zeros(0, int), np.zeros(0)))
 
 
 def test_coin_tossers_are_told_by_how_certain_the_map_of_others_is():
@@ -110,7 +200,7 @@ def test_coin_tossers_are_told_by_how_certain_the_map_of_others_is():
         sums = np.stack([column.sum(axis=1) for column in columns], axis=1)
         below, opposite, like_coin, noticed = _against_map(sums, np.full(12, 60), np.ones(12, bool))
         flagged.append((response_checks.holm(below) <= response_checks.LEVEL) & like_coin)
-        opposed, power = opposed + int((opposite < 0.01)[1:].sum()), [*power, noticed]
+        opposed, power = opposed + int((opposite < 0.01)[1:].sum()), [*power, noticed.mean()]
     assert np.mean(flagged, axis=0)[1:].mean() < 0.01 and opposed == 0
     assert np.mean(flagged, axis=0)[0] == pytest.approx(np.mean(power), abs=0.08)
 

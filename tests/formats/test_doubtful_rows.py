@@ -406,3 +406,36 @@ def test_codes_of_missing_ranks_are_named_with_a_command_that_reads_the_others(t
     assert f"hold {code!r} in 6 of 60 rows, which looks like a code for a missing answer" in said
     (where,) = re.findall(r"--where ('[^']+'|\S+)", said)
     assert n_events(previewed(tmp_path / "answers.csv", "--where", *shlex.split(where))) == 54
+
+
+def timed_answers(n_people: int, n: int, seed: int = 5) -> list[list[str]]:
+    """Rows of the same trials of everybody, who all answer alike; only times differ. A header first."""
+    source = random.Random(seed)
+    trials = [source.sample(OBJECTS, 3) for _ in range(n)]
+    rows = [["subject", "trial", "ref", "a", "b", "answer", "rt"]]
+    for who in (f"P{number}" for number in range(n_people)):
+        rows += [[who, str(at), *three, three[1], str(source.randint(400, 4000))] for at, three in enumerate(trials)]
+    return rows
+
+
+def test_rows_of_one_participant_under_another_name_are_named_by_their_times(tmp_path):
+    rows = timed_answers(12, 30)
+    again = [["Q", *row[1:]] for row in rows if row[0] == "P4"]
+    said = previewed(saved(tmp_path, rows + again))
+    assert re.search(r"30 rows of Q .* P4 .* --where 'subject!=Q'", said), said
+    rest = shlex.split(re.search(r"--where \S+", said)[0])
+    assert "rows of Q" not in previewed(saved(tmp_path, rows + again), *rest)
+    at_other_times = [[*row[:-1], str(401 + 7 * number)] for number, row in enumerate(again)]
+    assert "rows of Q" not in previewed(saved(tmp_path, rows + at_other_times)), "people may agree"
+    no_times = [row[:-1] for row in rows + again]
+    assert "rows of Q" not in previewed(saved(tmp_path, no_times)), "all answer alike"
+
+
+@pytest.mark.parametrize("drops", [False, True])
+def test_trials_that_begin_again_in_copies_are_no_news_where_copies_are_dropped(tmp_path, drops):
+    rows = timed_answers(8, 30)
+    again = [row for row in rows if row[0] == "P4"]
+    said = previewed(saved(tmp_path, rows + again), *["--drop-duplicates"] * drops)
+    assert ("begins again for P4" in said) is not drops
+    others = [[*row[:-1], str(401 + 7 * number)] for number, row in enumerate(again)]
+    assert "begins again for P4" in previewed(saved(tmp_path, rows + others), *["--drop-duplicates"] * drops)

@@ -60,6 +60,7 @@ STATISTICS = {  # file:function -> in which tables below it is, or what else it 
     "embedding/participant_groups.py:_test_split": "NULLS",
     "embedding/score_test.py:p_value": BY_ANOTHER,
     "embedding/sparse_fit.py:standard_errors": BY_ANOTHER,
+    "evaluation/copied_participants.py:copied_participants": BY_ANOTHER,
     "evaluation/cross_fit.py:_half_width": CUT,
     "evaluation/noise_ceiling.py:_upper_bound": CUT,
     "boosting/nested.py:of": "INTERVALS",

@@ -129,9 +129,10 @@ def size(w: World, who: str) -> int:
     return int(min(counted(w, who), len(w.answered(who))))
 
 
-def noticed(w: World) -> float:
-    """Of those who only guess, the share whose right answers are too few for the others and not too many for a coin."""
-    checked, found = [who for who in w.people if size(w, who) >= 10], 0.0
+def noticed(w: World) -> list[float]:
+    """Of everybody who is checked, if they only guessed: how probably their right answers are too few for the others,
+    and not too many for a coin."""
+    checked, found = [who for who in w.people if size(w, who) >= 10], []
     for who in checked if by_map(w, checked[0]) is not None else ():
         answers, _, _, expected, variance, square = by_map(w, who)
         rest = sum(by_map(w, each) for each in w.people if each != who)
@@ -139,14 +140,26 @@ def noticed(w: World) -> float:
         several = answers / size(w, who)  # comparisons of a response vary together
         others = norm(share * expected, (several * ((1 - share**2) * square + share**2 * variance)) ** 0.5)
         coin = norm(0.0, (several * square) ** 0.5)
-        found += coin.cdf(min(others.ppf(0.01 / len(checked)), 1.96 * coin.std()))
+        found.append(coin.cdf(min(others.ppf(0.01 / len(checked)), 1.96 * coin.std())))
     for who in checked if by_map(w, checked[0]) is None else ():
         n, others = size(w, who), of_all_others(w, who)
         few = [
             k for k in range(n + 1) if binom.cdf(k, n, others) <= 0.01 / len(checked) and wilson(k / n, n, -1) <= 0.5
         ]
-        found += binom.cdf(max(few), n, 0.5) if few else 0.0
-    return found / len(checked)
+        found.append(binom.cdf(max(few), n, 0.5) if few else 0.0)
+    return found
+
+
+def noticed_in_words(w: World) -> list[float]:
+    """The mean, of how many, and the least and the largest where these are printed otherwise; 99 at most."""
+    each = [min(100 * power, 99) for power in noticed(w)]
+    ends = [min(each), max(each)] if round(min(each)) != round(max(each)) else []
+    return [min(100 * np.mean(noticed(w)), 99), len(each), *ends]
+
+
+def counts_too(w: World) -> list[int]:
+    """How many flagged participants' answers are in a figure."""
+    return [len(flagged(w))] if flagged(w) and len(w.people) >= 5 else []
 
 
 def interval(w: World, who: str, side: int) -> float:
@@ -179,6 +192,16 @@ def repeated(w: World) -> list[tuple[float, float]]:
 VERDICTS = ("duplicate", "contradiction", "cycle")
 HELD = {name: report("embedding", name) for name in ("accuracy", "standard_error")}
 HELD |= {"model": lambda w: "embedding", "held_out": report("embedding", "held_out_comparisons")}
+
+
+def flags_in_words(w: World) -> list[float]:
+    return [len(flagged(w)), len(w.people), 100 * len(flagged(w)) / len(w.people)]
+
+
+def accuracy_in_words(w: World) -> list[float]:
+    return [100 * HELD["accuracy"](w), HELD["held_out"](w)]
+
+
 SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
     "read": (
         {"events": lambda w: len(w.events), "objects": lambda w: len(w.names), "comparisons": lambda w: len(w.said)},
@@ -188,18 +211,19 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
         {"events": lambda w: w.wrong, "not_distinct": lambda w: 200, "missing_field": lambda w: 30},
         lambda w: [w.wrong, 100 * w.wrong / (w.wrong + len(w.events)), 30, 200],
     ),
-    "accuracy": (HELD, lambda w: [100 * HELD["accuracy"](w), HELD["held_out"](w), 95, bound(w, -1), bound(w, 1), 50]),
+    "accuracy": (HELD, lambda w: [*accuracy_in_words(w), 95, bound(w, -1), bound(w, 1), 50, *counts_too(w)]),
     "chance_level": (
         HELD,
         lambda w: [HELD["held_out"](w), 1, 100 * HELD["accuracy"](w), 95, bound(w, -1), bound(w, 1)],
     ),
     "noise_ceiling": (
         {"at_most": at_most},
-        lambda w: [100 * at_most(w), 100 * (at_most(w) - HELD["accuracy"](w))],
+        lambda w: [100 * at_most(w), *counts_too(w), 100 * (at_most(w) - HELD["accuracy"](w))],
     ),
+    "noise_ceiling_unknown": ({}, lambda w: [95, 5] if at_most(w) is None else []),
     "inter_rater_agreement": (
         {"share": lambda w: agreeing(w, False)[0], "answers": lambda w: agreeing(w, False)[1]},
-        lambda w: [100 * agreeing(w, False)[0], agreeing(w, False)[1]],
+        lambda w: [100 * agreeing(w, False)[0], agreeing(w, False)[1], *counts_too(w)],
     ),
     "test_retest_agreement": (
         {"share": lambda w: agreeing(w, True)[0], "answers": lambda w: agreeing(w, True)[1]},
@@ -216,7 +240,13 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
     ),
     "participants_flagged": (
         {"participants": lambda w: len(w.people), "flagged": lambda w: len(flagged(w))},
-        lambda w: [len(flagged(w)), len(w.people), 100 * len(flagged(w)) / len(w.people), *causes(w), 100 * noticed(w)],
+        lambda w: [
+            len(flagged(w)),
+            len(w.people),
+            100 * len(flagged(w)) / len(w.people),
+            *causes(w),
+            *noticed_in_words(w),
+        ],
     ),
     "unused_columns": ({"columns": lambda w: 3}, lambda w: []),
     "duplicates": ({"answers": lambda w: 10}, lambda w: [10]),

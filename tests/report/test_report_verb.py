@@ -153,8 +153,9 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(study, tmp_path, argum
     assert not (tmp_path / "r.html").exists()
 
 
-def test_rejected_rows_are_shown_with_their_positions(tmp_path):
+def test_rejected_rows_are_shown_with_their_positions_and_rows_in_doubt_are_on_the_page_too(tmp_path):
     rows = [{"anchor": f"o{i % 5}", "near": f"o{(i + 1) % 5}", "far": f"o{(i + 2) % 5}"} for i in range(30)]
+    rows = [{**row, "worker": "TEST" if i < 3 else f"w{i % 3}"} for i, row in enumerate(rows)]
     wrong = [{"anchor": "o1", "near": f"o{i}", "far": f"o{i}"} for i in range(12)]
     file = jsonl(tmp_path / "events.jsonl", [*rows, *wrong])
     config, key = tmp_path / "engine.toml", tmp_path / "key"  # of signed states: this one is gone in the end
@@ -166,6 +167,8 @@ def test_rejected_rows_are_shown_with_their_positions(tmp_path):
     assert re.findall(r"([\d,]+) more rejected", said) == [str(len(wrong) - len(shown))] == ["2"]
     outcome = next(line for line in said.splitlines() if "12 rejected" in line)
     assert "dead_letters" not in outcome, "the folder is gone when the command ends"
+    (doubt,) = [line for line in said.splitlines() if "worker is TEST" in line]
+    assert doubt.partition("although ")[2].partition(" (")[0] in (tmp_path / "r.html").read_text()
 
 
 def test_a_page_of_a_run_has_a_quick_map_while_the_embedding_is_fitted(tmp_path):

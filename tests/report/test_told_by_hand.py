@@ -346,7 +346,7 @@ def test_two_checks_that_find_the_same_guessers_name_them_once():
 def test_the_text_for_a_paper_has_the_confirmed_dimensions_where_the_map_has_more(least):
     tested = {"p_values": [0.26] if least == 1 else [0.001, 0.4]}
     report = {"d": 4, "kernel": "ste", "dimensions_at_least": least, "dimensions_tested": tested}
-    said = " ".join(methods._embedding(report))
+    said = " ".join(methods._embedding(report, True))
     assert (f"confirmed at least {least} dimensions; the map has 4" in said) is (least == 2)
     assert states(said, "not confirmed … (p = .26) … not show that there is none; the map has 4") is (least == 1)
 

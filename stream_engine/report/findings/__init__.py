@@ -20,6 +20,7 @@ TOPICS = {
     "excluded": "stream_engine.report.findings.data:excluded",
     "connection": "stream_engine.report.findings.data:connected",
     "few_comparisons": "stream_engine.report.findings.data:few_comparisons",
+    "copies": "stream_engine.report.findings.copies:copied",
     "accuracy": "stream_engine.report.findings.models:accuracy",
     "agreement": "stream_engine.report.findings.agreement:agreement",
     "participants": "stream_engine.report.findings.agreement:participants",

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from stream_engine.evaluation.participants import ParticipantChecks
+from stream_engine.evaluation.noise_ceiling import MIN_CEILING_ANSWERS
+from stream_engine.evaluation.participants import MIN_PARTICIPANTS, ParticipantChecks
 from stream_engine.report.findings import GAP, WARNING, Finding
 from stream_engine.report.findings.data import included_again
 from stream_engine.report.findings.facts import Facts
@@ -22,7 +23,6 @@ SCORE_LEVEL, WEIGHTS_LEVEL = 0.05, 0.01  # of the tests of individual difference
 SMALL_DIFFERENCE = 0.005  # of the accuracy, below which differences between participants are called small
 MIN_CERTAIN_REPEATS = 60  # somebody who repeats 95 % of their answers changes one of so many almost surely
 MANY_COPIES = 0.25  # of what a figure rests on, from which it is not said
-MIN_PARTICIPANTS = 5  # participants, below which flags are not counted: a count could identify a person
 
 
 def participants(facts: Facts) -> Iterator[Finding]:
@@ -110,16 +110,27 @@ def _weaker_check(facts: Facts) -> Iterator[Finding]:
 
 def _power(checks: ParticipantChecks) -> str:
     """How many guessers the comparison with others would notice."""
-    if checks.power is None:
+    if checks.power is None or checks.power_range is None:
         return ""
-    share = percent(checks.power, 0).replace("< ", "less than ")
-    about = share if share.startswith("less") else f"about {share}"
-    return f" Of participants who only guess, {about} would be noticed by their accuracy."
+    share, least, most = map(_bounded, (checks.power, *checks.power_range))
+    about = share if share.startswith(("less", "more")) else f"about {share}"
+    checked = f"calculated from the answers of the {count(checks.tested.sum())} who were checked"
+    each = f": {least} to {most}" if least != most else ""
+    return f" Of participants who only guess, {about} would be noticed by their accuracy ({checked}{each})."
+
+
+def _bounded(share: float) -> str:
+    """A share in per cent that is not certain: never 0 % or 100 %.
+
+    >>> _bounded(0.9999), _bounded(0.98), _bounded(0.001)
+    ('more than 99 %', '98 %', 'less than 1 %')
+    """
+    return "more than 99 %" if share >= 0.995 else "less than 1 %" if share < 0.005 else percent(share, 0)
 
 
 def _why(reasons: tuple[str, ...]) -> str:
     """The kinds of reasons, those of one participant together, each with the number of participants: the numbers add
-    up to those who are flagged. A lapse rate says the same as answers at chance level, and is named only without it.
+    up to those who are flagged. A lapse rate says the same as answers at chance level, and is not named beside it.
 
     >>> _why(("answers at chance level (others predict 50%); lapse rate 0.90", "", "lapse rate 0.70"))
     'answers at chance level (1); mostly random answers (1)'
@@ -128,7 +139,8 @@ def _why(reasons: tuple[str, ...]) -> str:
     """
     kinds = {
         "at chance level": "answers at chance level",
-        "the opposite": "answers opposite to all others",
+        "below chance level": "answers below chance level",
+        "the other way round": "answers mostly the other way round",
         "catch trials": "failed catch trials",
         "lapse rate": "mostly random answers",
         "at position": "mostly one position chosen",
@@ -138,7 +150,7 @@ def _why(reasons: tuple[str, ...]) -> str:
     people: Counter[tuple[str, ...]] = Counter()
     for reason in filter(None, reasons):
         why = [text for key, text in kinds.items() if key in reason]
-        if kinds["at chance level"] in why and kinds["lapse rate"] in why:
+        if kinds["lapse rate"] in why and {kinds["at chance level"], kinds["below chance level"]} & {*why}:
             why.remove(kinds["lapse rate"])
         people[tuple(why)] += 1
     ordered = sorted(people.items(), key=lambda each: [*kinds.values()].index(each[0][0]) if each[0] else len(kinds))
@@ -161,7 +173,9 @@ def agreement(facts: Facts) -> Iterator[Finding]:
     others, themselves, answers = (figure(ceiling, name) for name in ("others", "themselves", "answers"))
     if others is not None:
         text = "Inter-rater agreement: an answer matches the majority of the other answers to the same question in "
-        text += f"{percent(others)}" + (f" ({count(answers)} comparisons)." if answers else ".")
+        notes = [f"{count(answers)} comparisons"] if answers else []
+        notes += [facts.who_counts_too] if facts.who_counts_too else []
+        text += f"{percent(others)}" + (f" ({'; '.join(notes)})." if notes else ".")
         if facts.beats_chance and facts.best and facts.best["accuracy"] > others:
             text += " A model can predict more, because it combines the answers to many questions."
         yield Finding("inter_rater_agreement", text, {"share": others, "answers": answers})
@@ -169,8 +183,10 @@ def agreement(facts: Facts) -> Iterator[Finding]:
         text = f"Inter-rater agreement is computed with the embedding. {facts.commands.awaited}".strip()
         yield Finding("agreement_unknown", text, level=GAP, command=facts.commands.refit("embedding"))
     elif facts.published.artifacts:
-        text = f"Inter-rater agreement is unknown: {some(int(answers or 0), 'answer is', 'answers are')} to a question "
-        text += "that somebody else answered, too, which are too few. Ask several participants the same questions."
+        n = int(answers or 0)
+        text = f"Inter-rater agreement and noise ceiling are unknown: {some(n, 'answer is', 'answers are')} to a "
+        text += f"question that somebody else answered, too, and {MIN_CEILING_ANSWERS} are needed. Ask several "
+        text += "participants the same questions."
         yield Finding("agreement_unknown", text, level=GAP)
     copies = max(facts.copies_counted, _copies(facts))
     if themselves is not None:

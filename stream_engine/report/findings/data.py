@@ -143,6 +143,9 @@ def read(facts: Facts) -> Iterator[Finding]:
         text += f"; each object appears in {some(round(ends / summary['objects']), 'comparison')} on average"
     figures = {name: summary[name] for name in ("events", "objects", "comparisons")}
     yield Finding("read", f"{text}.", figures)
+    for doubt in facts.commands.doubts:
+        if not any(f"!={name}" in doubt for name in facts.published.excluded):  # the filter that would leave them out
+            yield Finding("doubtful_rows", f"Rows in doubt: {doubt}.", level=WARNING)
     if rejected:
         reasons = [f"{count(n)} {_reason(reason)}" for reason, n in summary["rejected"].items()]
         share = percent(rejected / (events + rejected))

@@ -11,13 +11,14 @@ import numpy as np
 
 from connectors import split_uri
 from stream_engine.evaluation.connection import are_connected, components, questions_across
+from stream_engine.evaluation.copied_participants import CopiedParticipant, copied_participants
 from stream_engine.evaluation.few_comparisons import comparisons_by_object, too_few
 from stream_engine.evaluation.kept_responses import kept_responses
-from stream_engine.evaluation.participants import ParticipantChecks, check_participants
+from stream_engine.evaluation.participants import MIN_PARTICIPANTS, ParticipantChecks, check_participants
 from stream_engine.exports.clusters import gated
 from stream_engine.exports.models import beats_chance, fits, left_out, reported, table
 from stream_engine.exports.summary import summary_of
-from stream_engine.report.findings.words import some
+from stream_engine.report.findings.words import listing, some
 from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
 
@@ -25,13 +26,15 @@ from stream_engine.state.published import Published
 class Commands(NamedTuple):
     """How a person asks further: the state, and the report command that was typed where it read SOURCE... itself.
     `read_by`: the input options of SOURCE..., as they are typed; `in_use`: a run is at work on the state, and fits what
-    is missing; `lists`: what is written lists participants."""
+    is missing; `lists`: what is written lists participants; `doubts`: what reading said of rows that count, and perhaps
+    should not."""
 
     state: str = "DIR"
     typed: str = ""
     in_use: bool = False
     lists: bool = False
     read_by: str = ""
+    doubts: tuple[str, ...] = ()
 
     def refit(self, kind: str) -> str:
         """The command that fits a model; "" while a run does."""
@@ -230,3 +233,18 @@ class Facts:
     def participants(self) -> ParticipantChecks | None:
         """Every named participant with the checks of their answers; None where events name nobody."""
         return check_participants(self.published, bool(self.beats_chance))
+
+    @cached_property
+    def copied(self) -> list[CopiedParticipant]:
+        """Participants whose responses are those of another one."""
+        return copied_participants(kept_responses(self.published.snapshot))
+
+    @property
+    def who_counts_too(self) -> str:
+        """A clause beside a figure that counts answers of participants who are flagged, or copies; else empty."""
+        checks, parts = self.participants, []
+        if checks is not None and checks.flagged and len(checks.names) >= MIN_PARTICIPANTS:
+            parts.append(some(checks.flagged, "flagged participant"))
+        if self.copied:
+            parts.append(some(len(self.copied), "copied participant"))
+        return f"{listing(parts)} included" if parts else ""

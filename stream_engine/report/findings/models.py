@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from stream_engine.evaluation.noise_ceiling import MAX_CEILING_HALF_WIDTH
 from stream_engine.report.findings import GAP, WARNING, Finding
 from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.words import count, p_value, percent, some
@@ -68,8 +69,9 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         return
     of = f"{count(held_out)} held-out comparisons" if held_out else "held-out comparisons"
     if facts.beats_chance:
-        ci = interval(share, error)
-        text = f"{_called(best['model'])} predicts {percent(share)} of {of} correctly ({ci}; chance 50 %)."
+        also = f"; {facts.who_counts_too}" if facts.who_counts_too else ""
+        notes = f"{interval(share, error)}; chance 50 %{also}"
+        text = f"{_called(best['model'])} predicts {percent(share)} of {of} correctly ({notes})."
         yield Finding("accuracy", text, figures)
     else:
         text = (
@@ -86,10 +88,15 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         yield Finding("chance_level", text, figures, "" if promising else facts.preview, WARNING)
     if (most := best["ceiling_at_most"]) is not None and facts.beats_chance:
         gap = most - share
-        text = f"The noise ceiling for a model without individual differences is at most {percent(most)}"
+        also = f" ({facts.who_counts_too})" if facts.who_counts_too else ""
+        text = f"The noise ceiling for a model without individual differences is at most {percent(most)}{also}"
         more = f", so at most {100 * gap:.1f} points can be gained."
         text += "; the model reaches it." if gap < CLOSE_TO_CEILING else more
         yield Finding("noise_ceiling", text, {"at_most": most})
+    elif facts.beats_chance and figure(facts.ceiling, "others") is not None:
+        text = "The noise ceiling is not reported: the agreement of two participants varies so much between questions, "
+        text += f"or rests on so few, that the 95 % CI is wider than ± {100 * MAX_CEILING_HALF_WIDTH:.0f} points."
+        yield Finding("noise_ceiling_unknown", text, level=GAP)
 
 
 def _called(model: str) -> str:
@@ -111,7 +118,7 @@ def object_map(facts: Facts) -> Iterator[Finding]:
     chosen = facts.published.artifacts["embedding"].params.get("dimensions") is None
     least = figure(report, "dimensions_at_least")
     size = f", {some(int(d), 'dimension')}"
-    if chosen and least is not None and least < d:  # which it has for prediction, as said below
+    if (chosen and least is not None and least < d) or not facts.connected:  # said below, or of no set
         size = ""
     text = f"Objects judged similar are close together ({kernel}{size})."
     if not facts.connected:
@@ -119,12 +126,19 @@ def object_map(facts: Facts) -> Iterator[Finding]:
     if PRELIMINARY in report:
         text += " Preliminary map, without cross-validation: its dimensions and settings are not selected yet."
     yield Finding("map", text, {"dimensions": d})
+    if not facts.connected:
+        if chosen:
+            text = f"The number of dimensions was not tested: the objects fall into sets that {facts.apart}, and the "
+            text += "dimensions of one set have nothing to do with those of another."
+            yield Finding("dimensions_untested", text, level=GAP)
+        yield from _picture(report, "the whole map")
+        return
     of_answers, of_prediction = _supported(report, int(d), chosen), _for_prediction(report, int(d), chosen)
-    yield from (*of_answers, *_picture(report, int(d)), *of_prediction)
+    yield from (*of_answers, *_picture(report, f"the {int(d)} dimensions"), *of_prediction)
 
 
-def _picture(report: Mapping[str, Any], d: int) -> Iterator[Finding]:
-    """How faithful the two-dimensional picture of more dimensions is."""
+def _picture(report: Mapping[str, Any], whole: str) -> Iterator[Finding]:
+    """How faithful the two-dimensional picture is of more dimensions, which are called `whole`."""
     shown = report.get("picture")
     if not isinstance(shown, Mapping):
         return
@@ -132,9 +146,7 @@ def _picture(report: Mapping[str, Any], d: int) -> Iterator[Finding]:
     about = []
     if right is not None:
         all_of_them = percent(figure(report, "accuracy"))
-        about.append(
-            f"it predicts {percent(right)} of held-out comparisons correctly, the {d} dimensions {all_of_them}"
-        )
+        about.append(f"it predicts {percent(right)} of held-out comparisons correctly, {whole} {all_of_them}")
     if trust is not None:
         about.append(f"trustworthiness of its neighbourhoods {trust:.2f}")
     text = f"The picture is a {shown['by']}" + (f": {'; '.join(about)}." if about else ".")

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from stream_engine.data.packed_names import unpack_names
+from stream_engine.evaluation.participants import MIN_PARTICIPANTS
 from stream_engine.report import Section, Table
 from stream_engine.report.findings import GAP, sentences
-from stream_engine.report.findings.agreement import MIN_PARTICIPANTS
 from stream_engine.report.findings.words import listing
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import Artifact

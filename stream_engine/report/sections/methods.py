@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from typing import Any
 
-from stream_engine.clustering.sentence import CANNOT_TELL, NOT_SEPARABLE, by_themselves
+from stream_engine.clustering.sentence import CANNOT_TELL, NOT_SEPARABLE, by_themselves, is_certain
 from stream_engine.data import installed_version
 from stream_engine.report import Section, Table
 from stream_engine.report.findings.agreement import difference_tests
@@ -113,7 +113,7 @@ def paper(facts: Facts) -> str:
     """A paragraph for a section on methods and results."""
     parts = [_data(facts)]
     if report := facts.report("embedding"):
-        parts += _embedding(report)
+        parts += _embedding(report, facts.connected)
         parts += _accuracy(facts, report)
         if facts.beats_chance is not False:
             parts += _differences(report)
@@ -138,6 +138,9 @@ def _data(facts: Facts) -> str:
     if facts.sets is not None and not facts.connected:
         text += f" The objects formed {int(facts.sets.max()) + 1} sets that {facts.apart}; "
         text += "distances are interpreted only within a set."
+    if facts.copied:
+        copies = some(len(facts.copied), "participant")
+        text += f" All responses of {copies} were the same as those of another one, and were not excluded."
     if names := facts.published.excluded:
         text += f" {some(len(names), 'further participant was', 'further participants were')} excluded."
     elif people is not None and people.flagged:
@@ -146,7 +149,7 @@ def _data(facts: Facts) -> str:
     return text
 
 
-def _embedding(report: Mapping[str, Any]) -> Iterator[str]:
+def _embedding(report: Mapping[str, Any], connected: bool) -> Iterator[str]:
     d, kernel = figure(report, "d"), EMBEDDINGS.get(str(report.get("kernel")))
     if d is None or kernel is None:
         return
@@ -155,7 +158,9 @@ def _embedding(report: Mapping[str, Any]) -> Iterator[str]:
         "maximum likelihood."
     )
     least = figure(report, "dimensions_at_least")
-    if least is not None and least < d:
+    if not connected:
+        yield "The number of dimensions has no meaning for sets that were not compared with each other."
+    elif least is not None and least < d:
         yield _fewer_dimensions(report, int(least), int(d))
     if report.get("chosen_by") and report.get("held_out") == "judgements":
         yield (
@@ -219,8 +224,8 @@ def _groups(answer: Mapping[str, Any]) -> Iterator[str]:
     ari, low, high = (figure(answer, "replication", name) for name in ("ari", "low", "high"))
     if ari is not None and low is not None and high is not None:
         yield (
-            f"The adjusted Rand index (Hubert & Arabie, 1985) with the partition of a replication is expected to be "
-            f"{_apa(ari)}, 95% CI [{_apa(low)}, {_apa(high)}]."
+            "The adjusted Rand index (Hubert & Arabie, 1985) with the partition of a replication is expected to be "
+            + ("> .99." if is_certain(low) else f"{_apa(ari)}, 95% CI [{_apa(low)}, {_apa(high)}].")
         )
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from stream_engine.evaluation.participants import MIN_PARTICIPANTS
 from stream_engine.evaluation.weak_joins import MAX_OBJECTS
 from stream_engine.report import Section
 from stream_engine.report.findings import GAP, Finding, warnings
-from stream_engine.report.findings.agreement import MIN_PARTICIPANTS
 from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.words import listing, some
 from stream_engine.report.material import Material
