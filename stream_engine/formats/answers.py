@@ -12,7 +12,8 @@ from stream_engine.formats.event_fields import place_of
 from stream_engine.formats.field_values import flag_of, number_of
 from stream_engine.formats.options import FIRST_OF
 from stream_engine.formats.record_columns import Column, Records
-from stream_engine.formats.trial_filters import RECORD_KIND_WORDS, is_mark
+from stream_engine.formats.trial_filters import RECORD_KIND_WORDS
+from stream_engine.formats.unusable_rows import is_mark
 from stream_engine.formats.vocabulary import (
     ANCHOR,
     ANSWER,

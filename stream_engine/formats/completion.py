@@ -21,8 +21,8 @@ from stream_engine.formats.trial_filters import (
     catch_trials,
     distinguishing_filters,
     practice,
-    unusable,
 )
+from stream_engine.formats.unusable_rows import unusable
 from stream_engine.formats.vocabulary import PARTICIPANTS, in_one_word
 
 MAX_OTHERS = 0.6  # share of the answers that may be no answers, and are named

@@ -1,7 +1,6 @@
 """Which records are questions, as other columns say: not practice, instructions, catch trials or rows of a header."""
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -26,10 +25,19 @@ _PRACTICE = re.compile(
     r"|dry ?runs?|try ?outs?|(?:test|trial) ?runs?|rehearsals?)\b"
 )
 _NOT_PRACTICE = {"no", "non", "not", "post", "after", "without", "ohne", "nach"}
-_RESULTS = frozenset(
+RESULTS = frozenset(
     words_of("passed pass failed fail done complete completed finished correct score ok acc accuracy result")
 )
 _LOOP = re.compile(r"(.+)\.(thisN|thisRepN|thisTrialN|thisIndex|ran)")  # PsychoPy: empty outside of the loop
+CATCH_WORDS = {"catch", "attention", "check", "gold", "sanity", "catchtrial", "vigilance", "imc"}
+_CATCH_TRIAL = re.compile(
+    r"(catch|attention|check|vigilance|comprehension|instructed|imc|sanity|bot|captcha)([ _-]?\w*)?", re.I
+)
+OTHER_TRIAL = re.compile(
+    r"(filler|screening|screener|dummy|distractor|lure|ensayo)s?([ _-]?\w*)?", re.I
+)  # may be answers
+FAILED = {"fail", "failed", "failing", "wrong", "incorrect", "not passed", "bad"}
+PASSED = {"pass", "passed", "ok", "right", "correct", "good"}
 
 
 class Filters(NamedTuple):
@@ -140,10 +148,10 @@ _TRAINING = re.compile(r"training.*", re.I)
 _TEST_SET = re.compile(r"test.*|valid.*|hold.?out.*|check.*", re.I)
 
 
-def _is_practice(text: str, inside: bool) -> bool:
+def is_practice(text: str, inside: bool) -> bool:
     """Whether a text says that a trial is practice: at its beginning, or, in a short one, `inside` it, too.
 
-    >>> [_is_practice(text, True) for text in ("triplet_practice", "Übungsblock", "Democrat", "no practice")]
+    >>> [is_practice(text, True) for text in ("triplet_practice", "Übungsblock", "Democrat", "no practice")]
     [True, True, False, False]
     """
     words = words_of(text)
@@ -161,13 +169,13 @@ def practice(records: Records, objects: Sequence[str]) -> Filters | None:
             continue
         if is_boolean(column):
             words = set(column.words) - {"is", "trial", "block"}
-            called = words == {"demo"} or (("training" in words or _is_practice(name, True)) and "demo" not in words)
+            called = words == {"demo"} or (("training" in words or is_practice(name, True)) and "demo" not in words)
             true = sorted(text for text in column.distinct if flag_of(text))
-            if called and true and not _RESULTS & words and not all(text in true for text in column.texts):
+            if called and true and not RESULTS & words and not all(text in true for text in column.texts):
                 return Filters("practice", {f"{name}!=": LIST_SEPARATOR.join(true)}, f"{name} says so")
             continue
         kind = bool(RECORD_KIND_WORDS & set(column.words))
-        practice_values = sorted(text for text in column.distinct if _is_practice(text, kind))
+        practice_values = sorted(text for text in column.distinct if is_practice(text, kind))
         training = sorted(text for text in column.distinct if _TRAINING.fullmatch(text))
         others = {*column.texts} - set(practice_values) - set(training)
         if practice_values and others:
@@ -200,7 +208,7 @@ def _practice_loops(records: Records) -> Filters | None:
     for name, column in records.columns.items():
         if (loop := _LOOP.fullmatch(name)) and column.distinct:
             loops.setdefault(loop[1], []).append(column)
-    called = {loop for loop in loops if _is_practice(loop, True)}
+    called = {loop for loop in loops if is_practice(loop, True)}
     inside = [any(column.values[row] for loop in called for column in loops[loop]) for row in range(records.size)]
     if not any(inside) or all(inside):
         return None
@@ -215,194 +223,6 @@ def _practice_loops(records: Records) -> Filters | None:
     return Filters(
         "practice", {f"{column.name}!=": LIST_SEPARATOR.join(sorted(column.distinct)) for column in fewest}, why
     )
-
-
-_ABOUT = set(
-    words_of(
-        "is was be should to from in for of the trial trials row response answer participant subject worker user case "
-        "record submission assignment analysis analyses data session survey task hit"
-    )
-)  # words of a name that do not change what it says of a row
-_REASON = {"reason", "reasons", "note", "notes", "comment", "comments", "why", "grund", "code"}
-_LEAVE_OUT = set(
-    words_of(
-        "invalid exclude excluded exclusion reject rejected rejection discard discarded omit omitted ignore ignored "
-        "remove removed drop dropped disqualified withdrawn bot cancelled canceled skipped "
-        "ausschluss ausgeschlossen ausschliessen ungultig exclu "
-        "exclus exclure excluido excluida excluir uitgesloten uitsluiten"
-    )
-)
-_KEEP = set(
-    words_of(
-        "valid include included keep kept usable approve approved accepted consent consented einschluss gultig valide "
-        "incluir incluido geldig"
-    )
-)
-_COMPLETE = set(words_of("finished finish complete completed done beendet fertig abgeschlossen termine terminado"))
-_ENDED = {"submitdate", "ended", "at", "date", "time", "timestamp", "on", "submitted"}  # when: LimeSurvey, formr
-_TESTED = {"attention", "comprehension", "manipulation", "captcha", "instructional", "imc", "catch", "check", "quality"}
-_FAILED = {"fail", "failed", "failing", "wrong", "incorrect", "not passed", "bad"}
-_PASSED = {"pass", "passed", "ok", "right", "correct", "good"}
-_MODES = {"mode", "channel", "probe"}  # of columns that say how a record came about
-_TRIED = {"admin", "pretest", "debug", "preview", "test", "tester", "survey preview", "survey test"}
-_BAD_STATUS = {  # of a submission or its participant: Prolific, Mechanical Turk, Qualtrics, panels
-    *("rejected", "returned", "timed out", "timedout", "timeout", "screened out", "abandoned", "expired", "withdrawn"),
-    *("revoked", "disqualified", "spam", "survey preview", "survey test", "excluded", "exclude", "invalid", "deleted"),
-    *("cancelled", "canceled", "discarded", "abgelehnt", "ungultig", "bot", "fraud", "duplicate"),
-}
-_OPEN_STATUS = {"partial", "incomplete", "in progress", "unfinished", "started", "quit", "terminated", "abgebrochen"}
-_GOOD_STATUS = {
-    *("approved", "accepted", "submitted", "awaiting review", "completed", "complete", "finished", "active", "valid"),
-    *("ip adresse", "adresse ip", "direccion ip", "ip adres", "indirizzo ip", "endereco ip"),
-    *("ok", "ip address", "imported", "included", "paid", "reviewed", "pending", "done", "reserved", "responded"),
-}
-
-
-_KINDS = set(words_of("fase etapa etape tipo bloque taak tache soort onderdeel"))
-_BROKEN_OFF = {  # of a session: somebody stopped
-    *("aborted", "abandonada", "abandonado", "abandonne", "abandonnee", "abgebrochen", "afgebroken", "unterbrochen"),
-    *("interrumpida", "interrumpido", "interrompu", "interrompue", "interrotta", "interrotto", "gestaakt"),
-}
-_TIMED_OUT = {
-    *(
-        "timeout",
-        "timedout",
-        "tooslow",
-        "toolate",
-        "tempsdepasse",
-        "tempsecoule",
-        "delaidepasse",
-    ),
-    *("troplent", "zulangsam", "zuspat", "zeituberschreitung", "zeitabgelaufen", "telaat", "tetraag"),
-    *("tiempoagotado", "demasiadolento", "fueradetiempo", "tempscaduto", "temposcaduto", "noresponse"),
-}
-
-
-def _timed_out(words: Sequence[str]) -> bool:
-    """Whether a column that is called so says that time was over."""
-    return "".join(word for word in words if word not in _ABOUT and word != "has") in _TIMED_OUT
-
-
-def unusable(records: Records, used: Sequence[str]) -> tuple[list[Filters], list[Filters]]:
-    """Filters by columns that mark rows as not to be used: of marks that say so for certain (`exclude`, `valid`, a
-    submission that was rejected), and of marks that leave it open (not finished, an attention check that was failed).
-
-    >>> from stream_engine.formats.record_columns import records_of
-    >>> marks = {"is_valid": ["1", "0", "1"], "Finished": ["True", "True", "False"], "status": ["ok", "ok", "single"]}
-    >>> [[filters.where for filters in some] for some in unusable(records_of(marks), [])]
-    [[{'is_valid!=': '0'}], [{'Finished!=': 'False'}]]
-    """
-    certain, open_marks = list[Filters](), list[Filters]()
-    for name, column in records.columns.items():
-        if name in used or not column.distinct or set(name) & set(",|="):
-            continue
-        sure, marks = _marks_of(column)
-        if not marks or sum(text in marks for text in column.texts) in (0, records.size):
-            continue
-        texts = sorted(text or "" for text in marks)
-        if len(marks) > MAX_RECORD_KINDS or LIST_SEPARATOR in "".join(texts):
-            open_marks.append(Filters("marked rows", {}, f"{name} is filled"))
-            continue
-        shown = ", ".join(text or "empty" for text in texts[:5])
-        filters = Filters("invalid trials", {f"{name}!=": LIST_SEPARATOR.join(texts)}, f"{name} is {shown}")
-        (certain if sure else open_marks).append(filters)
-    return certain, open_marks
-
-
-def is_mark(column: Column) -> bool:
-    """Whether some value of a column says that a row is not to be used."""
-    return bool(_marks_of(column)[1])
-
-
-def may_mark(name: str) -> bool:
-    """Whether a column that is called so may say that a row is practice, or not to be used."""
-    words = {*words_of(name)}
-    names = (
-        RECORD_KIND_WORDS
-        | _CATCH_WORDS
-        | _LEAVE_OUT
-        | _KEEP
-        | _COMPLETE
-        | _TESTED
-        | _MODES
-        | {"training", "submitdate"}
-        | _KINDS
-        | {"sesion", "sitzung", "sessie", "session", "estado", "statut", "zustand"}
-    )
-    return _timed_out(words_of(name)) or bool(names & words) or _is_practice(name, True)
-
-
-def marks(name: str, text: str) -> bool:
-    """Whether a text in a column that is called so may say that a row is practice, or not to be used.
-
-    >>> marks("status", "REJECTED"), marks("phase", "practice"), marks("exclude", "0"), marks("is_practice", "1")
-    (True, True, False, True)
-    """
-    column = Column(name, [(text,) if text else None])
-    if flag_of(text) and _is_practice(name, True):
-        return True
-    return bool(text) and (_is_practice(text, True) or bool(_marks_of(column)[1] or _marks(column)))
-
-
-def _marks_of(column: Column) -> tuple[bool, set[str | None]]:
-    """The values of a column that mark rows as not to be used, and whether they say so for certain; None: no value."""
-    words = {*words_of(column.name.rpartition(".")[2])} - _ABOUT
-    folded = {text: "survey preview" if is_preview(text) else " ".join(words_of(text)) for text in column.distinct}
-
-    def having(texts: set[str]) -> set[str | None]:
-        return {text for text, plain in folded.items() if plain in texts}
-
-    def flagged(flag: bool) -> set[str | None]:
-        return {text for text in column.distinct if flag_of(text) == flag}
-
-    if broken_off := having(_BROKEN_OFF):
-        return False, broken_off
-    if _timed_out(column.words) and is_boolean(column):
-        return False, flagged(True)
-    if "interview" in folded.values() and "mode" in words:  # SoSci
-        return True, {text for text, plain in folded.items() if plain in _TRIED}
-    if "channel" in words and (tried := having(_TRIED)):  # Qualtrics
-        return True, tried
-    if (
-        words
-        and words <= {"quality", "check", "flag"}
-        and {*folded.values()}
-        <= {
-            *(_BAD_STATUS | _FAILED | _GOOD_STATUS | _PASSED),
-            "human",
-        }
-    ):
-        return False, having(_BAD_STATUS | _FAILED)
-    if "probe" in words and is_boolean(column):  # German: a trial for practice
-        return False, flagged(True)
-    if column.words[-1:] in (("block",), ("round",), ("trial",)) and "0" in column.distinct:
-        counts = Counter(column.texts)
-        return False, {"0"} if 2 * counts["0"] < min(
-            (n for text, n in counts.items() if text != "0"), default=0
-        ) else set()
-    is_kind = (RECORD_KIND_WORDS | _KINDS) & {*column.words} and len(column.distinct) <= MAX_RECORD_KINDS
-    if is_kind and any(map(_OTHER_TRIAL.fullmatch, column.distinct)):
-        return False, {text for text in column.distinct if _OTHER_TRIAL.fullmatch(text)}
-    if "status" in words and {*folded.values()} <= _BAD_STATUS | _OPEN_STATUS | _GOOD_STATUS:
-        return (True, bad) if (bad := having(_BAD_STATUS)) else (False, having(_OPEN_STATUS))
-    if column.words[-1:] == ("complete",) and "2" in column.distinct <= {"0", "1", "2"}:  # a form of REDCap
-        return False, having({"0"})
-    if not words:
-        return False, set()
-    if words <= _LEAVE_OUT | _REASON and _LEAVE_OUT & words:
-        if is_boolean(column):
-            return True, flagged(True)
-        texts = {text for text in column.distinct if flag_of(text) is not False and not text.isdecimal()}
-        return words == {"reject"}, {*texts}  # Mechanical Turk: why it was rejected
-    if words <= _KEEP | _COMPLETE:
-        if is_boolean(column):
-            return (words <= _KEEP, false) if (false := flagged(False)) else (False, {None})
-        return False, having(_OPEN_STATUS) or ({None} if words <= _COMPLETE else set())
-    if _TESTED & words and (_RESULTS | _CATCH_WORDS | _FAILED) & words:
-        if not is_boolean(column):
-            return False, having(_FAILED) if {*folded.values()} <= _FAILED | _PASSED else set()
-        return False, flagged(bool(_FAILED & words)) if (_RESULTS | _FAILED) & words else set()
-    return False, {None} if words <= _COMPLETE | _ENDED and (_COMPLETE | {"submitdate", "ended"}) & words else set()
 
 
 def _disjoint(records: Records, objects: Sequence[str], column: Column, values: Sequence[str]) -> bool:
@@ -425,7 +245,7 @@ def catch_trials(records: Records, fields: Mapping[str, tuple[str, ...]], own_fo
     ]
     used = {name for names in fields.values() for name in names}
     marks = {
-        name: values for name, column in records.columns.items() if name not in used and (values := _marks(column))
+        name: values for name, column in records.columns.items() if name not in used and (values := catch_marks(column))
     }
     marked = any(text in values for name, values in marks.items() for text in _at(records.columns[name], same))
     columns = {"catch": fields["anchor"]} if any(same) and marked else {}
@@ -443,23 +263,14 @@ def _at(column: Column, rows: Sequence[bool]) -> list[str | None]:
     return [text for text, here in zip(column.texts, rows) if here]
 
 
-_CATCH_WORDS = {"catch", "attention", "check", "gold", "sanity", "catchtrial", "vigilance", "imc"}
-_CATCH_TRIAL = re.compile(
-    r"(catch|attention|check|vigilance|comprehension|instructed|imc|sanity|bot|captcha)([ _-]?\w*)?", re.I
-)
-_OTHER_TRIAL = re.compile(
-    r"(filler|screening|screener|dummy|distractor|lure|ensayo)s?([ _-]?\w*)?", re.I
-)  # may be answers
-
-
-def _marks(column: Column) -> set[str]:
+def catch_marks(column: Column) -> set[str]:
     """The values of a column that mark catch trials."""
-    called = _CATCH_WORDS & {*column.words, "".join(column.words)}
-    if called and None in column.values and {text.casefold() for text in column.distinct} <= _FAILED | _PASSED:
+    called = CATCH_WORDS & {*column.words, "".join(column.words)}
+    if called and None in column.values and {text.casefold() for text in column.distinct} <= FAILED | PASSED:
         return column.distinct
     if is_boolean(column):
-        if called and _RESULTS & set(column.words):  # how a catch trial ended, which others have not
+        if called and RESULTS & set(column.words):  # how a catch trial ended, which others have not
             return column.distinct if None in column.values else set()
         return {text for text in column.distinct if flag_of(text)} if called else set()
-    kinds = (RECORD_KIND_WORDS | _CATCH_WORDS) & set(column.words) and len(column.distinct) <= MAX_RECORD_KINDS
+    kinds = (RECORD_KIND_WORDS | CATCH_WORDS) & set(column.words) and len(column.distinct) <= MAX_RECORD_KINDS
     return {text for text in column.distinct if _CATCH_TRIAL.fullmatch(text)} if kinds else set()

@@ -13,7 +13,8 @@ from connectors.files.workbooks import Sheet
 from stream_engine.data.csv_grammar import delimiter_of
 from stream_engine.formats.options import UnusableOptions
 from stream_engine.formats.record_columns import Records, records_of
-from stream_engine.formats.trial_filters import MAX_RECORD_KINDS, marks, may_mark
+from stream_engine.formats.trial_filters import MAX_RECORD_KINDS
+from stream_engine.formats.unusable_rows import marks, may_mark
 from stream_engine.input.record_rows import rows_of_record
 from stream_engine.input.settings import Settings
 from stream_engine.input.sources import source, text_layout_of
