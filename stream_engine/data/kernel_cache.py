@@ -57,7 +57,8 @@ _FOLDER = re.compile(r"stream-engine-[0-9a-f]{32}")
 # intrinsic, and the methods `_reduce` and `_rebuild` of the compiler's result; and its lock in `compiled.py`.
 def cached_kernel(function: Callable, keep: bool, options: Mapping[str, Any]) -> Callable:
     """`numba.njit` with these options; `keep`: the compiled code is kept from one process to the next."""
-    kernel = numba.njit(no_cfunc_wrapper=True, **options)(function)  # which nothing calls: 4 % of compiling
+    options = {**options, "no_cfunc_wrapper": True}  # for callers in C, of whom there are none: 4 % of compiling
+    kernel = numba.njit(**options)(function)
     if keep and not _setting("DISABLE_JIT"):
         kernel._cache = KernelCache(function)
     return kernel
