@@ -28,6 +28,7 @@ def _prepare_process() -> None:
     from stream_engine.data.threads import ONE_THREAD
 
     atexit.register(gc.freeze)  # the process ends: to look for cycles in all that was loaded is .3 s for nothing
+    gc.set_threshold(100_000, 50, 1000)  # imports and the compiler make many objects that stay: a tenth of its time
     os.environ.update({name: one for name, one in ONE_THREAD.items() if name not in os.environ})
 
 

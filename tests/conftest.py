@@ -31,6 +31,15 @@ def human_judgements() -> Path | None:
     return folder if folder.is_dir() else None
 
 
+@pytest.fixture(scope="session", autouse=True)
+def compiled_kernels():
+    """Small worlds are for the compiled kernels: a command in a process of its own leaves them to Python."""
+    from stream_engine.data.compiled import all_compiled
+
+    with all_compiled():
+        yield
+
+
 @pytest.fixture(scope="session")
 def judgements() -> Path:
     """The folder of real human judgements; tests that use it carry the marker `data`."""

@@ -16,7 +16,7 @@ from stream_engine.counts.removal import Removal, pairs_minus
 from stream_engine.counts.sorted_counts import LOG_FLOOR, SortedCounts, check_sum
 from stream_engine.data.array_checks import LARGEST_COUNT, ArraySpec, check_rising, check_rows, ids
 from stream_engine.data.comparisons import Batch
-from stream_engine.data.compiled import njit, read_only
+from stream_engine.data.compiled import for_size, njit, read_only
 from stream_engine.data.container import Corrupt
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation, blocks
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
@@ -121,7 +121,7 @@ class _AddS(Accumulator):
                 continue
             rows = read_only(rows, np.int32)
             if self._pairs is None:
-                _add_dense(self._w, rows)
+                for_size(_add_dense, len(rows))(self._w, rows)
             else:
                 self._log(rows, self._pairs)
 

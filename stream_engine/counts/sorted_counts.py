@@ -10,7 +10,7 @@ import numpy as np
 
 from stream_engine.counts import radix
 from stream_engine.counts.radix import Keys
-from stream_engine.data.compiled import njit
+from stream_engine.data.compiled import for_size, njit
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation, blocks
 from stream_engine.data.triplet_columns import COUNT_LIMIT, canonical_counts
 
@@ -261,7 +261,7 @@ class SortedCounts:
         self._log, self._spare = radix.sort(self._log, self._spare, used, high_bits, low_bits)
         # The spare is free again, and two int32 fit where one key was. No name may hold on to it: see _absorb.
         fresh = [*self._log, *self._spare[1].view(np.int32)[: 2 * used].reshape(2, used)]
-        distinct = _collapse(fresh[0], fresh[1], self.wide, used, fresh[2], fresh[3])
+        distinct = for_size(_collapse, used)(fresh[0], fresh[1], self.wide, used, fresh[2], fresh[3])
         self._expect(used)
         self._absorb(fresh, distinct)
         if len(self._log[1]) < self._log_size():

@@ -15,7 +15,7 @@ from stream_engine.counts.removal import Removal, counted_triplets_without
 from stream_engine.counts.sorted_counts import LOG_FLOOR, SortedCounts
 from stream_engine.data.array_checks import COUNT_COLUMNS, check_columns, check_counts
 from stream_engine.data.comparisons import Batch
-from stream_engine.data.compiled import njit, read_only
+from stream_engine.data.compiled import for_size, njit, read_only
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.triplet_columns import handed_over
 
@@ -47,7 +47,7 @@ class KeyCounts(Accumulator):
         counts, rows, into = self._counts, read_only(self.rows_of(batch), np.int32), type(self).ENCODE
 
         def encode(log, at, begin, end):
-            into(rows[begin:end], *log, counts.wide, at, counts.bits)
+            for_size(into, end - begin)(rows[begin:end], *log, counts.wide, at, counts.bits)
 
         counts.append(len(rows), encode)
 
@@ -124,11 +124,12 @@ class TripletCounts(KeyCounts):
         counts.settle()
         shift = 0 if counts.wide else counts.bits
         none = np.empty(0, np.int32)
-        columns = _columns(counts.high, counts.low, shift, counts.bits, none, none, np.empty(0, np.int64), none)
+        split = for_size(_columns, 2 * len(counts))
+        columns = split(counts.high, counts.low, shift, counts.bits, none, none, np.empty(0, np.int64), none)
         lo, hi, anchor = (allocate(size, np.int32) for size in (columns, columns, len(counts)))
         start = allocate(columns + 1, np.int64)
         start[0] = 0  # it stays so without a key
-        _columns(counts.high, counts.low, shift, counts.bits, lo, hi, start, anchor)
+        split(counts.high, counts.low, shift, counts.bits, lo, hi, start, anchor)
         return handed_over({"lo": lo, "hi": hi, "start": start, "anchor": anchor}) | counts.counts()
 
     @classmethod

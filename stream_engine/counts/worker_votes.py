@@ -24,7 +24,7 @@ from stream_engine.data.array_checks import (
     ids,
 )
 from stream_engine.data.comparisons import Batch, Provenance
-from stream_engine.data.compiled import njit, read_only
+from stream_engine.data.compiled import for_size, njit, read_only
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.packed_names import pack_names, unpack_names
 
@@ -106,7 +106,7 @@ class WorkerVotes(Accumulator):
         triplets, worker = read_only(triplets), read_only(of_triplet, np.int32)
 
         def encode(log: radix.Keys, at: int, begin: int, end: int) -> None:
-            _encode(triplets[begin:end], worker[begin:end], *log, counts.wide, at, counts.bits)
+            for_size(_encode, end - begin)(triplets[begin:end], worker[begin:end], *log, counts.wide, at, counts.bits)
 
         counts.append(len(triplets), encode)
 

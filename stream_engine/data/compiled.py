@@ -4,9 +4,10 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import update_wrapper
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 if TYPE_CHECKING:
     from numba.core.dispatcher import Dispatcher
@@ -50,6 +51,7 @@ class Kernel:
         self.make = make
         self.compiled_function: Callable | None = None  # set under numba's lock
         self.ready: Callable | None = None  # the same, once all that it names is in place
+        self.interpreted_entries = 0  # by Python, see `for_size`
 
     def __call__(self, *args):
         return (self.ready or compiled(self))(*args)
@@ -58,6 +60,42 @@ class Kernel:
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.ready or compiled(self), name)
+
+
+_max_interpreted_entries = 50_000  # of one kernel, for which Python takes less time than the compiler
+
+
+def for_size(kernel: Function, entries: int) -> Function:
+    """A kernel for a call that passes once over so many entries: as Python runs it while those of all calls are few,
+    compiled from then on. So a small survey does not wait for the compiler.
+
+    Only for loops with the same result in Python: no whole numbers that overflow, nothing in the compiler's language.
+    """
+    if not isinstance(kernel, Kernel) or kernel.ready is not None:
+        return kernel
+    kernel.interpreted_entries += entries
+    return kernel if kernel.interpreted_entries > _max_interpreted_entries else cast(Function, _interpreted(kernel))
+
+
+@contextmanager
+def all_compiled() -> Iterator[None]:
+    """Meanwhile, `for_size` compiles every kernel."""
+    global _max_interpreted_entries
+    before, _max_interpreted_entries = _max_interpreted_entries, -1
+    try:
+        yield
+    finally:
+        _max_interpreted_entries = before
+
+
+def _interpreted(kernel: Kernel) -> Callable:
+    """The function of a kernel for Python, and those of the kernels that it calls."""
+    function: Any = kernel.function
+    namespace = dict(function.__globals__)
+    for name in _names(function.__code__):
+        if isinstance(value := namespace.get(name), Kernel):
+            namespace[name] = _interpreted(value)
+    return FunctionType(function.__code__, namespace, function.__name__)
 
 
 def njit(

@@ -57,6 +57,7 @@ _FOLDER = re.compile(r"stream-engine-[0-9a-f]{32}")
 # intrinsic, and the methods `_reduce` and `_rebuild` of the compiler's result; and its lock in `compiled.py`.
 def cached_kernel(function: Callable, keep: bool, options: Mapping[str, Any]) -> Callable:
     """`numba.njit` with these options; `keep`: the compiled code is kept from one process to the next."""
+    options = {**options, "no_cfunc_wrapper": True}  # for callers in C, of whom there are none: 4 % of compiling
     kernel = numba.njit(**options)(function)
     if keep and not _setting("DISABLE_JIT"):
         kernel._cache = KernelCache(function)

@@ -8,7 +8,7 @@ from typing import SupportsIndex, overload
 
 import numpy as np
 
-from stream_engine.data.compiled import njit, read_only
+from stream_engine.data.compiled import for_size, njit, read_only
 
 BLOCK = 1 << 14  # names decoded at once
 
@@ -81,7 +81,9 @@ class Names(Sequence[str]):
         lengths = self._offsets[1:][places] - self._offsets[places]
         offsets = np.append(0, np.cumsum(lengths))
         utf8 = np.empty(int(offsets[-1]), np.uint8)
-        _copy_names(read_only(self._utf8), read_only(self._offsets), read_only(places, np.int64), utf8)
+        for_size(_copy_names, len(utf8))(
+            read_only(self._utf8), read_only(self._offsets), read_only(places, np.int64), utf8
+        )
         return Names(utf8, offsets)
 
     def packed(self) -> dict[str, np.ndarray]:

@@ -187,8 +187,9 @@ def _design_effect(
     place = np.cumsum(has_answers) - 1
     gaps = np.stack(score_gaps(fit, answers, weights), axis=1)[order]
     rows, times = read_only(place[answers.rows[order]], np.int64), answers.times[order].astype(float)
+    inverse = read_only(inverse)
     of_units = _sum_of_squares(read_only(first, np.int64), rows, gaps, times, inverse)
-    of_single = _sum_of_squares(np.arange(len(order) + 1), rows, gaps, np.sqrt(times), inverse)
+    of_single = _sum_of_squares(read_only(np.arange(len(order) + 1)), rows, gaps, np.sqrt(times), inverse)
     return max(1.0, of_units / of_single) if of_single > 0 else 1.0
 
 

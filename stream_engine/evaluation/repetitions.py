@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from stream_engine.data.compiled import njit, read_only
+from stream_engine.data.compiled import for_size, njit, read_only
 from stream_engine.evaluation import Predictor
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
@@ -21,7 +21,7 @@ def repeats(published: Published) -> Predictor | None:
         is_triplet = rows[:, 0] == rows[:, 2]
         anchor, near, far = rows[is_triplet][:, [0, 1, 3]].T
         key = (read_only(ids, np.int64) for ids in (anchor, np.minimum(near, far), np.maximum(near, far)))
-        entry = entries(lo, hi, start, anchors, *key)
+        entry = for_size(entries, 10 * len(anchor))(lo, hi, start, anchors, *key)
         counted = entry >= 0
         votes = np.log((columns.n_lo[entry[counted]] + 1.0) / (columns.n_hi[entry[counted]] + 1.0))
         of_triplet = np.full(len(entry), np.nan)

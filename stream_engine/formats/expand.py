@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data.comparisons import MAX_NAME_BYTES, InvalidEvent
-from stream_engine.data.compiled import njit
+from stream_engine.data.compiled import for_size, njit
 from stream_engine.data.packed_names import pack_names
 from stream_engine.formats.event_fields import (
     MOST_CENTRAL,
@@ -122,7 +122,7 @@ def faults_of(
 ) -> Faults:
     """The faults of events, for the arguments of `expand`. O(members)."""
     size, fault_members = np.empty((len(kind), 2), np.int64), np.empty((len(kind), 2), np.int64)
-    fault = _faults(kind, start, split, members, flags, bool(flags.any()), size, fault_members)
+    fault = for_size(_faults, len(members))(kind, start, split, members, flags, bool(flags.any()), size, fault_members)
     if votes is not None:
         size *= votes.sum(axis=1, keepdims=True)
     return Faults(fault, fault_members, size)
@@ -171,7 +171,7 @@ def expand(
         np.empty(m, np.int32),
         np.empty(q, np.int32),
     )
-    _fill(kind, start, split, members, fault, len(flags), *out[2:])
+    for_size(_fill, len(members) + m + q)(kind, start, split, members, fault, len(flags), *out[2:])
     return out if votes is None else _repeated(out, votes[fault == FINE])
 
 

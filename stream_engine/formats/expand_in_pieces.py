@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data.comparisons import DecodedEvents, Kinds, Provenance
+from stream_engine.data.compiled import for_size
 from stream_engine.data.packed_names import Names
 from stream_engine.formats.event_columns import slices_side_by_side
 from stream_engine.formats.event_fields import RANKING
@@ -129,7 +130,8 @@ class Pieces:
             comparisons = expand(*of_run[:5], slices, of_run.votes)
         else:
             comparisons = self._part_of_event(run)
-        order = first_appearance(
+        n_comparisons = len(comparisons.triplets) + len(comparisons.quadruplets)
+        order = for_size(first_appearance, n_comparisons + len(self._texts))(
             comparisons.triplets, comparisons.quadruplets, comparisons.quadruplet_at, len(self._texts)
         )
         fine, kinds = comparisons.fault == FINE, self._events.kind[run.begin : run.end]

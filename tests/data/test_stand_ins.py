@@ -7,7 +7,8 @@ import threading
 import numpy as np
 import pytest
 
-from stream_engine.data.compiled import Kernel, njit, register_jitable
+from stream_engine.data import compiled
+from stream_engine.data.compiled import Kernel, all_compiled, for_size, njit, register_jitable
 from stream_engine.data.hashing import mix64
 from stream_engine.data.intrinsics import borrowed
 from tests.conftest import ROOT
@@ -111,6 +112,55 @@ def test_a_stand_in_as_an_argument():
 def test_intrinsics_and_functions_for_kernels():
     one = np.array([1], np.uint64)
     assert of_borrowed((one, one)) == mix64(one)[0]
+
+
+OF_EACH = """
+@njit(cache=False)
+def count(numbers, times):
+    for number in numbers:
+        count_one(number, times)
+
+@njit(cache=False)
+def count_one(number, times):
+    times[number] += 1
+"""
+
+
+def test_few_entries_are_left_to_python_and_more_to_the_compiler(monkeypatch):
+    monkeypatch.setattr(compiled, "_max_interpreted_entries", 10)
+    exec(OF_EACH, names := {"njit": njit})  # pytest looks at the attributes of what a module names
+    count, count_one, times = names["count"], names["count_one"], np.zeros(3, np.int64)
+    for_size(count, 6)(np.array([0, 2, 2]), times)
+    assert times.tolist() == [1, 0, 2] and count.ready is None and count_one.ready is None
+    assert for_size(count, 4) is not count
+    with all_compiled():
+        assert for_size(count, 0) is count
+    assert for_size(count, 1) is count  # 11 entries in all
+    count(np.array([1]), times)
+    assert times.tolist() == [1, 1, 2] and count_one.ready is not None and for_size(count, 0) is count
+
+
+SNAPSHOT = """
+import hashlib, sys
+from contextlib import nullcontext
+from stream_engine.commands.warm_up import _full_snapshot
+from stream_engine.data import compiled
+from stream_engine.formats import expand
+from stream_engine.state.snapshot import encode
+
+with compiled.all_compiled() if sys.argv[1] == "compiled" else nullcontext():
+    content = b"".join(map(bytes, encode(_full_snapshot())[0]))
+print(hashlib.sha256(content).hexdigest(), isinstance(expand._fill, compiled.Kernel))
+"""
+
+
+def test_what_python_counts_and_what_compiled_code_counts_is_the_same():
+    digests = [
+        subprocess.run([sys.executable, "-c", SNAPSHOT, how], check=True, cwd=ROOT, capture_output=True, text=True)
+        for how in ("compiled", "few")
+    ]
+    (compiled_digest, is_stand_in), (digest, is_still_stand_in) = (done.stdout.split() for done in digests)
+    assert compiled_digest == digest and (is_stand_in, is_still_stand_in) == ("False", "True")
 
 
 THREADS = """
