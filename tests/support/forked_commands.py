@@ -28,7 +28,13 @@ MOST = 1 << 17  # bytes of a command and its environment
 IMPORTED = (
     "stream_engine.commands.command_line",
     "stream_engine.commands.refit",
-    *(f"stream_engine.refits.{kind}" for kind in ("embedding", "clusters", "sdp_clustering", "triplet_boost")),
+    "stream_engine.service.http.make_export",
+    "stream_engine.report.page",
+    "sklearn.cluster",
+    *(
+        f"stream_engine.refits.{kind}"
+        for kind in ("embedding", "clusters", "sdp_clustering", "triplet_boost", "classify")
+    ),
 )
 
 
