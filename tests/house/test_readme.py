@@ -64,7 +64,8 @@ def test_the_readme(tmp_path, monkeypatch):
     demo.write_survey(survey, 0)
     head, *rows = survey.read_text().splitlines(keepends=True)
     shown = [set(re.findall(r"[a-z]+(?=_\d\d.png)", row)) for row in rows]
-    survey.write_text("".join([head, *(row for row, of in zip(rows, shown) if of <= {"zero", "one"})]))
+    few = [row for row, of in zip(rows, shown) if of <= {"zero", "one"} and row < "P13"]
+    survey.write_text("".join([head, *few]))
     monkeypatch.setattr(demo, "STREAM", 20_000)
     demo.write_stream(tmp_path / "demo" / "stream.jsonl", 0)
     demo.draw_pictures(tmp_path / "demo" / "pictures", 0)

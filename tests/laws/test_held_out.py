@@ -42,8 +42,7 @@ from tests.refits.laws import PARAMS
 from tests.support.learned import snapshot_of_rows
 
 N, ANSWERS, WIDE, WORKERS = 12, 480, 1200, 12
-SLOW = ("embedding", "learning curve", "embedding with weights", "ComparisonKernel", "ComparisonEmbedding",
-        "partial_order_embedding")  # fmt: skip
+SLOW = ("embedding", "learning curve", "embedding with weights", "ComparisonKernel", "partial_order_embedding")
 SEEDS = dict.fromkeys(SLOW, 2) | {"learning curve": 1}  # worlds; else six
 OFF = 0.35  # standard deviation of an answer's log loss, at most
 EACH = ANSWERS / WORKERS
