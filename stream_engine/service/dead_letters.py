@@ -72,14 +72,15 @@ def _commonest(letters: list[DeadLetter]) -> DeadLetter:
 
 
 class RecentEvents:
-    """The share of rejected events among the newest of an input: the last `MIN_EVENTS`, and those of the same block."""
+    """The share of rejected events among the newest `MIN_EVENTS` of an input, or in its last block if it is larger."""
 
     def __init__(self) -> None:
         self._n_rejected = self._n_seen = 0.0
 
     def add(self, rejected: int, accepted: int) -> None:
-        if self._n_seen > MIN_EVENTS:
-            self._n_rejected, self._n_seen = self._n_rejected * MIN_EVENTS / self._n_seen, float(MIN_EVENTS)
+        n_older = max(MIN_EVENTS - rejected - accepted, 0)
+        if self._n_seen > n_older:
+            self._n_rejected, self._n_seen = self._n_rejected * n_older / self._n_seen, float(n_older)
         self._n_rejected, self._n_seen = self._n_rejected + rejected, self._n_seen + rejected + accepted
 
     def share(self) -> float:
@@ -90,8 +91,8 @@ class RecentEvents:
         ...     recent.add(refused, accepted)
         ...     print(round(recent.share(), 3))
         0.0
-        0.15
-        0.787
+        0.105
+        1.0
         """
         return self._n_rejected / self._n_seen if self._n_seen >= MIN_EVENTS else 0.0
 

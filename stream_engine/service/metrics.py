@@ -20,6 +20,7 @@ from stream_engine.data import installed_version
 from stream_engine.data.comparisons import EVENT_TYPES, REASONS
 from stream_engine.evaluation.drift import SIGNALS
 from stream_engine.order.partial_order import VERDICTS
+from stream_engine.service.event_rate import EventRate
 
 # what an engine or an operator does to a state, and notes in it
 DEEDS = ("seek", "offsets lost", "reshard", "dead letters lost", "forget")
@@ -106,6 +107,7 @@ class Metrics:
         self._make_process(make)
         self.at_start: Mapping[str, int] = {}  # events, comparisons and rejected of the state that this run began with
         self._last_values: dict[tuple, float] = {}
+        self.event_rate = EventRate()
         self._begin_at_zero()
 
     def _make_input(self, make: _Instruments) -> None:

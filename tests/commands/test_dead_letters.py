@@ -168,6 +168,19 @@ def test_the_limit_is_said_and_kept(tmp_path):
     engine("verify", "--state", state)
 
 
+def test_letters_that_wait_for_the_next_snapshot_are_said_to_be_there(inputs, tmp_path):
+    state = tmp_path / "s"
+    engine("run", inputs[1], "--state", state, *RUN)
+    before = listed(state)
+    assert before["letters"] == 2 and not before["newer"]
+    first = engine("dead-letters", "list", "--state", state).stdout.splitlines()[0]
+    segment = state / "dead_letters" / "000001.jsonl"
+    segment.write_bytes(segment.read_bytes() + segment.read_bytes().splitlines(keepends=True)[0])  # as a run does
+    assert listed(state) == before | {"newer": True}
+    again = engine("dead-letters", "list", "--state", state).stdout.splitlines()[0]
+    assert again.startswith(first) and "snapshot" in again.removeprefix(first)
+
+
 def test_too_little_room_for_snapshots_is_said_once(tmp_path, monkeypatch):
     store, log, metrics = Store(tmp_path), Lines(), Metrics()
     size = store.publish(Engine().snapshot())[1]
@@ -185,6 +198,7 @@ def test_each_number_of_the_table_stands_in_its_line():
         "letters": 90,
         "folder": "F",
         "snapshot": 3,
+        "newer": False,
         "damaged": 5,
         "removed": 6,
         "removed_bytes": 700,
