@@ -235,15 +235,6 @@ def letters_before(folder: Path, position: int, disk: Disk | None = None) -> Ite
                 yield StoredLine(start + at, len(line), decode(line))
 
 
-def has_letters_after(folder: Path, position: int, disk: Disk | None = None) -> bool:
-    """Whether something was written to the folder after a position."""
-    disk = disk or Disk()
-    return any(
-        (segment - 1 << _SEGMENT_BITS) + disk.size(os.path.join(os.fspath(folder), segment_name(segment))) > position
-        for segment in segments_in(folder, disk)[-1:]
-    )
-
-
 def _lines(disk: Disk, path: str, end: int) -> Iterator[tuple[int, bytes]]:
     """The whole lines of a file's first `end` bytes, each with its place."""
     at, partial_line = 0, b""

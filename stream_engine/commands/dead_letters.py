@@ -17,7 +17,7 @@ import click
 
 from connectors import DeadLetter, Position, SourceFailed, UnusableSource
 from connectors.arrow_headers import STREAM_START
-from connectors.files.dead_letters import StoredLine, has_letters_after
+from connectors.files.dead_letters import StoredLine
 from connectors.files.readers import LineNumbers, Sizes, kind_of, open_reader
 from stream_engine.data.comparisons import REASONS
 from stream_engine.input.record_units import MAX_STORED_BYTES
@@ -55,6 +55,7 @@ def _opened(state: str, dead_letters: str | None) -> tuple[Snapshot, Path]:
 def list_letters(state: str, dead_letters: str | None, as_json: bool) -> None:
     """Count rejected events by reason and partition, and show the first of each."""
     contents = grouped(*_opened(state, dead_letters))
+    contents["in_use"] = Store(state).in_use
     click.echo(json.dumps(contents, indent=1, ensure_ascii=False) if as_json else _table(contents))
 
 
@@ -80,7 +81,6 @@ def grouped(snapshot: Snapshot, folder: Path) -> dict[str, Any]:
         "folder": str(folder),
         "snapshot": snapshot.sequence,
         "letters": sum(group["letters"] for group in groups.values()),
-        "newer": has_letters_after(folder, snapshot.counters.get("sinks", {}).get("file", 0)),
         "groups": sorted(groups.values(), key=lambda group: (-group["letters"], group["reason"], group["partition"])),
         "damaged": damaged,
         "elsewhere": letters_in_folders(snapshot.counters)
@@ -113,8 +113,8 @@ def letter_fields(letter: DeadLetter, lines: LineNumbers) -> dict[str, Any]:
 
 def _table(contents: Mapping[str, Any]) -> str:
     lines = [f"{contents['letters']:,} dead letters in {contents['folder']} (snapshot {contents['snapshot']})"]
-    if contents["newer"]:
-        lines[0] += "; newer ones are listed after the next snapshot"
+    if contents["in_use"]:
+        lines[0] += "; newer ones of the run at work are listed after its next snapshot"
     for group in contents["groups"]:
         first = group["first"]
         lines += [

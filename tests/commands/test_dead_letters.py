@@ -15,7 +15,7 @@ from stream_engine.service import disk_room
 from stream_engine.service.disk_room import DiskRoom
 from stream_engine.service.metrics import Metrics
 from stream_engine.state.engine import Engine
-from stream_engine.state.store import Store
+from stream_engine.state.store import Lock, Store
 from tests.support.facts import states
 from tests.support.process import engine, jsonl, one_line, process, summary
 from tests.support.served import Lines
@@ -168,17 +168,18 @@ def test_the_limit_is_said_and_kept(tmp_path):
     engine("verify", "--state", state)
 
 
-def test_letters_that_wait_for_the_next_snapshot_are_said_to_be_there(inputs, tmp_path):
+def test_while_a_run_is_at_work_newer_letters_are_said_to_come(inputs, tmp_path):
     state = tmp_path / "s"
     engine("run", inputs[1], "--state", state, *RUN)
-    before = listed(state)
-    assert before["letters"] == 2 and not before["newer"]
-    first = engine("dead-letters", "list", "--state", state).stdout.splitlines()[0]
-    segment = state / "dead_letters" / "000001.jsonl"
-    segment.write_bytes(segment.read_bytes() + segment.read_bytes().splitlines(keepends=True)[0])  # as a run does
-    assert listed(state) == before | {"newer": True}
-    again = engine("dead-letters", "list", "--state", state).stdout.splitlines()[0]
-    assert again.startswith(first) and "snapshot" in again.removeprefix(first)
+    before = engine("dead-letters", "list", "--state", state).stdout.splitlines()[0]
+    lock = Lock(state)
+    try:
+        assert listed(state)["in_use"]
+        said = engine("dead-letters", "list", "--state", state).stdout.splitlines()[0]
+    finally:
+        lock.release()
+    assert said.startswith(before) and "next snapshot" in said.removeprefix(before)
+    assert not listed(state)["in_use"]
 
 
 def test_too_little_room_for_snapshots_is_said_once(tmp_path, monkeypatch):
@@ -198,7 +199,7 @@ def test_each_number_of_the_table_stands_in_its_line():
         "letters": 90,
         "folder": "F",
         "snapshot": 3,
-        "newer": False,
+        "in_use": False,
         "damaged": 5,
         "removed": 6,
         "removed_bytes": 700,
