@@ -79,8 +79,8 @@
       if (now.accuracy === null) return unfitted(now) ? "No accuracy yet: models are fitted to each snapshot." : "Too few comparisons have been predicted to show an accuracy.";
       const number = noticed.reduce((sum, [, n]) => sum + n, 0);
       const change = number ? ` Drift: ${number} alarm${number > 1 ? "s" : ""} (dotted), the last at ${clock(noticed[noticed.length - 1][0])}.` : " No drift was detected.";
-      const number_of = now.accuracy_n === null ? "" : `${whole(now.accuracy_n)} `;
-      const of = now.accuracy_of === "since" ? `a sample of ${number_of}comparisons that came since it was fitted` : `${number_of}held-out comparisons`;
+      const many = now.accuracy_n === null ? "" : `${whole(now.accuracy_n)} `;
+      const of = now.accuracy_of === "since" ? `a sample of ${many}comparisons that came since it was fitted` : `${many}held-out comparisons`;
       return `The best model predicts ${percent(now.accuracy)} of ${of}${range(known)}.${change}`;
     }],
     ["rate", "Events per second", (v) => v > 0 && v < 10 ? v.toFixed(1) : whole(v), (now) => {

@@ -117,7 +117,9 @@ class Metrics:
         self.comparisons = counter("comparisons", "Comparisons counted.", "kind")
         self.rejected = counter("rejected", "Rejected events, stored as dead letters.", "reason")
         self.rejected_share = gauge(
-            "rejected_share", "Share of rejected events among the newest 100 of an input; the largest of all inputs."
+            "rejected_share",
+            "Share of rejected events among the newest 100 of an input, or in its last block if that is larger; the "
+            "largest of all inputs.",
         )
         self.lost = counter("records_lost", "Records skipped with consent: lost or moved offsets.", "partition")
         self.history = counter("history", "Operators' actions on the state, by kind, over its whole life.", "did")
