@@ -55,6 +55,7 @@ def _opened(state: str, dead_letters: str | None) -> tuple[Snapshot, Path]:
 def list_letters(state: str, dead_letters: str | None, as_json: bool) -> None:
     """Count rejected events by reason and partition, and show the first of each."""
     contents = grouped(*_opened(state, dead_letters))
+    contents["in_use"] = Store(state).in_use
     click.echo(json.dumps(contents, indent=1, ensure_ascii=False) if as_json else _table(contents))
 
 
@@ -112,6 +113,8 @@ def letter_fields(letter: DeadLetter, lines: LineNumbers) -> dict[str, Any]:
 
 def _table(contents: Mapping[str, Any]) -> str:
     lines = [f"{contents['letters']:,} dead letters in {contents['folder']} (snapshot {contents['snapshot']})"]
+    if contents["in_use"]:
+        lines[0] += "; newer ones of the run at work are listed after its next snapshot"
     for group in contents["groups"]:
         first = group["first"]
         lines += [

@@ -41,11 +41,17 @@ from stream_engine.state.store import Store
 @labels_options
 @setting(
     "snapshot.every",
-    "Comparisons between snapshots (0: none). Default: whenever the counts grew by a quarter.",
+    "Comparisons after which a snapshot is taken before the interval ends (0: none). Default: a quarter of those in "
+    "the last snapshot, and at least 10 million.",
     "N",
     "--snapshot-every",
 )
-@setting("snapshot.interval", "Seconds between snapshots.", "SECONDS", "--snapshot-interval")
+@setting(
+    "snapshot.interval",
+    "Seconds between snapshots, if anything was read meanwhile (0: none by time).  [default: 60]",
+    "SECONDS",
+    "--snapshot-interval",
+)
 @setting("snapshot.keep", "Number of snapshots to retain.", "K")
 @click.option(
     "--refit",

@@ -5,12 +5,14 @@
   const said = byId("live-said"), list = document.querySelector("#live dl");
   const ACTIVITY = {
     blocked: "Not reading, see above.", reading: "Reading.", current: "Up to date, waiting for new events.",
+    fitting: "All events read; fitting models.",
     idle: "Connected, but not reading at the moment.", starting: "Starting: compiling, once.", lost: "Reconnecting. The data below may be out of date.",
   };
+  const published = new Map();   // snapshot -> when it was
   let last = 0, filled = null, fetching = false, objects = false;
   const whole = (n) => Math.round(n).toLocaleString("en");
   const percent = (p) => `${(100 * p).toFixed(1)} %`;
-  const clock = (t) => new Date(1000 * t).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const clock = (t, ...more) => new Date(1000 * t).toLocaleTimeString([], Object.fromEntries(["hour", "minute", ...more].map((part) => [part, "2-digit"])));
   const since = (s) => s < 90 ? `${Math.round(s)} s` : s < 5400 ? `${Math.round(s / 60)} min` : `${(s / 3600).toFixed(1)} h`;
 
   // -- what is now ---------------------------------------------------------------------------------------------------
@@ -32,13 +34,19 @@
     }));
     wrong(now.wrong);
     const waiting = byId("waiting");   // until the sections are there
-    if (waiting) waiting.textContent = now.snapshot ? "Rendering the latest snapshot." : "No snapshot yet. The report appears with the first snapshot.";
-    say(now.starting ? "starting" : !now.ready ? "blocked" : now.rate > 0 ? "reading" : now.lag === 0 ? "current" : "idle", now.quiet);
+    if (waiting) waiting.textContent = now.snapshot ? "Rendering the latest snapshot." : `No snapshot yet. The report appears with the first snapshot${now.events && now.snapshot_due ? `, which is due in ${since(now.snapshot_due)}` : ""}.`;
+    reportOf();
+    say(now.starting ? "starting" : !now.ready ? "blocked" : now.rate > 0 ? "reading" : now.lag !== 0 ? "idle" : now.refits.length ? "fitting" : "current", now.quiet);
+  }
+  function reportOf() {   // the figures above are newer than the report
+    const report = JSON.parse(byId("data").textContent), at = published.get(report.snapshot);
+    byId("report-of").hidden = !report.snapshot;
+    byId("report-of").textContent = `Report of snapshot ${report.snapshot}: ${whole(report.events)} events${at ? `, ${since(Date.now() / 1000 - at)} ago` : ""}`;
   }
   const unfitted = (now) => !now.snapshot || now.refits.length > 0;
   function say(state, quiet) {
     said.dataset.state = state;
-    said.textContent = ACTIVITY[state] + (!["reading", "starting"].includes(state) && quiet >= 60 ? ` No event for ${since(quiet)}.` : "");
+    said.textContent = ACTIVITY[state] + (!["reading", "starting", "fitting"].includes(state) && quiet >= 60 ? ` No event for ${since(quiet)}.` : "");
   }
   function wrong(texts) {
     const list = byId("live-wrong");
@@ -71,18 +79,19 @@
       if (now.accuracy === null) return unfitted(now) ? "No accuracy yet: models are fitted to each snapshot." : "Too few comparisons have been predicted to show an accuracy.";
       const number = noticed.reduce((sum, [, n]) => sum + n, 0);
       const change = number ? ` Drift: ${number} alarm${number > 1 ? "s" : ""} (dotted), the last at ${clock(noticed[noticed.length - 1][0])}.` : " No drift was detected.";
-      const of = now.accuracy_of === "since" ? "the comparisons that came since it was fitted" : "held-out comparisons";
+      const many = now.accuracy_n === null ? "" : `${whole(now.accuracy_n)} `;
+      const of = now.accuracy_of === "since" ? `a sample of ${many}comparisons that came since it was fitted` : `${many}held-out comparisons`;
       return `The best model predicts ${percent(now.accuracy)} of ${of}${range(known)}.${change}`;
     }],
     ["rate", "Events per second", (v) => v > 0 && v < 10 ? v.toFixed(1) : whole(v), (now) => {
       const first = past.events[0], more = now.events - first;
       return `${whole(now.rate)} events per second now; ${whole(Math.max(more, 0))} events since ${clock(past.time[0])}. ${now.refused ? `${whole(now.refused)} rejected in total (dashed).` : "No event was rejected."}`;
     }],
-    ["lag", "Unread", whole, (now) => now.lag === null ? "The lag of this source is unknown." : now.lag === 0 ? "No lag." : `${whole(now.lag)} unread (bytes, rows or messages); ${trend()}.`],
+    ["lag", "Unread", whole, (now) => now.lag === null ? "The lag of this source is unknown." : now.lag === 0 ? "Nothing unread." : `${whole(now.lag)} unread (bytes, rows or messages); ${trend()}.`],
   ];
   function range(known) {   // nothing where both ends look alike
     const [least, most] = [percent(Math.min(...known)), percent(Math.max(...known))];
-    return least === most ? "" : `; since ${clock(past.time[0])} between ${least} and ${most}`;
+    return least === most ? "" : `; since ${clock(past.time[past.accuracy.findIndex((v) => v !== null)])} between ${least} and ${most}`;
   }
   function trend() {
     const end = past.lag.length - 1, from = past.time.findIndex((t) => t >= past.time[end] - 60), before = past.lag[Math.max(from, 0)];
@@ -105,6 +114,7 @@
     const top = Math.max(...values), low = name === "accuracy" ? Math.min(...values) : 0, room = name === "accuracy" ? Math.max(0.02, 0.2 * (top - low)) : 0;
     const y0 = Math.max(low - room, 0), y1 = name === "accuracy" ? Math.min(top + room, 1) : Math.max(top, 1);
     const x = (t) => LEFT + (WIDE - LEFT - 6) * (t - from) / (to - from || 1), y = (v) => HIGH - BOTTOM - (HIGH - BOTTOM - TOP) * (v - y0) / (y1 - y0 || 1);
+    const precise = to - from < 120 ? ["second"] : [];
     const text = says(now), svg = byId(`live-${name}-svg`);
     byId(`live-${name}-says`).textContent = text;
     const parts = [drawn("title", {}, title), drawn("desc", {}, text)];
@@ -112,7 +122,7 @@
     if (values.length > 1) {
       parts.push(...[y0, y1].map((v) => drawn("path", { class: "grid", d: `M${LEFT} ${y(v)}H${WIDE - 6}` })));
       parts.push(...[y0, y1].map((v) => drawn("text", { class: "num", x: LEFT - 5, y: y(v) + 4, "text-anchor": "end" }, told(v))));
-      parts.push(drawn("text", { class: "num", x: LEFT, y: HIGH - 3 }, clock(from)), drawn("text", { class: "num", x: WIDE - 6, y: HIGH - 3, "text-anchor": "end" }, clock(to)));
+      parts.push(drawn("text", { class: "num", x: LEFT, y: HIGH - 3 }, clock(from, ...precise)), drawn("text", { class: "num", x: WIDE - 6, y: HIGH - 3, "text-anchor": "end" }, clock(to, ...precise)));
       if (name === "accuracy") parts.push(...alarms().map(([t]) => drawn("path", { class: "alarm", d: `M${x(t)} ${TOP}V${HIGH - BOTTOM}` })));
       parts.push(drawn("path", { class: "curve", d: line(main, x, y) }));
       if (beside.length) parts.push(drawn("path", { class: "curve dashed", d: line(beside, x, y) }));
@@ -161,6 +171,7 @@
         document.title = byId("title").textContent = globalThis.pageTitle || JSON.parse(byId("data").textContent).title;
         if (high) scrollTo(0, top);
         filled = version;
+        reportOf();
       }
     } catch (gone) {
       // the engine does not answer: what it says next has this asked again
@@ -188,6 +199,7 @@
     const now = JSON.parse(message.data);
     last = Date.now();
     objects = now.objects_shown;
+    if (now.age !== null) published.set(now.snapshot, last / 1000 - now.age);
     if (now.page && now.page !== filled) fill(now.page);
     await known;
     add(now);

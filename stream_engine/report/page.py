@@ -241,6 +241,8 @@ def data(material: Material, pictures: Mapping[str, bytes], texts: Mapping[str, 
     ids = material.shown
     content: dict[str, Any] = {
         "title": title(material),
+        "snapshot": material.facts.published.snapshot.sequence,
+        "events": material.summary["events"],
         "names": [material.names[i] for i in ids.tolist()],
         "cluster": material.cluster[ids].tolist(),
         "maps": [_map(coordinates, ids) for coordinates in material.maps],
@@ -269,7 +271,7 @@ def _rounded(values: np.ndarray, digits: int = 4) -> list[float | None]:
 
 
 TITLE = "stream-engine"
-EMPTY = '{"title":"","names":[],"cluster":[],"maps":[],"pictures":{},"texts":{}}'
+EMPTY = '{"title":"","snapshot":0,"events":0,"names":[],"cluster":[],"maps":[],"pictures":{},"texts":{}}'
 
 
 @cache

@@ -36,6 +36,7 @@ class HttpContext:
     published: Callable[[], Published | None]
     ready: Callable[[], str] = str  # "" or why not
     progressive: Callable[[], dict] = dict
+    snapshot_due: Callable[[], float | None] = lambda: None  # seconds until the next snapshot; None: not by time
     heartbeat: Heartbeat = field(default_factory=Heartbeat)
     requests: Requests = field(default_factory=Requests)
     running_refits: Callable[[], Collection[str]] = tuple

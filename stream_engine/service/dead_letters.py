@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping
 from concurrent.futures import Executor
 from pathlib import Path
@@ -72,28 +72,40 @@ def _commonest(letters: list[DeadLetter]) -> DeadLetter:
 
 
 class RecentEvents:
-    """The share of rejected events among the newest of an input: the last `MIN_EVENTS`, and those of the same block."""
+    """The share of rejected events among the newest `MIN_EVENTS` of an input, or in its last block if it is larger. Of
+    the oldest block that is partly among them, rejected events are in proportion."""
 
     def __init__(self) -> None:
-        self._n_rejected = self._n_seen = 0.0
+        self._blocks: deque[tuple[int, int]] = deque()  # events rejected, and all
+        self._n_seen = 0
 
     def add(self, rejected: int, accepted: int) -> None:
-        if self._n_seen > MIN_EVENTS:
-            self._n_rejected, self._n_seen = self._n_rejected * MIN_EVENTS / self._n_seen, float(MIN_EVENTS)
-        self._n_rejected, self._n_seen = self._n_rejected + rejected, self._n_seen + rejected + accepted
+        if not rejected + accepted:
+            return
+        self._blocks.append((rejected, rejected + accepted))
+        self._n_seen += rejected + accepted
+        while self._n_seen - self._blocks[0][1] >= MIN_EVENTS:
+            self._n_seen -= self._blocks.popleft()[1]
 
     def share(self) -> float:
         """The share of rejected ones; 0 as long as there are fewer than `MIN_EVENTS`.
 
         >>> recent = RecentEvents()
-        >>> for refused, accepted in ((50, 0), (100, 850), (300, 0)):
+        >>> for refused, accepted in ((50, 0), (100, 900), (30, 0), (20, 0), (0, 50), (0, 40)):
         ...     recent.add(refused, accepted)
         ...     print(round(recent.share(), 3))
         0.0
-        0.15
-        0.787
+        0.1
+        0.37
+        0.55
+        0.5
+        0.1
         """
-        return self._n_rejected / self._n_seen if self._n_seen >= MIN_EVENTS else 0.0
+        if self._n_seen < MIN_EVENTS:
+            return 0.0
+        (oldest_rejected, oldest), *newer = self._blocks
+        n_of_oldest = MIN_EVENTS - (self._n_seen - oldest)
+        return (oldest_rejected * n_of_oldest / oldest + sum(rejected for rejected, _ in newer)) / MIN_EVENTS
 
 
 def proven_inputs(settings: Settings, engine: Engine) -> Callable[[str], bool]:

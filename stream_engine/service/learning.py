@@ -50,6 +50,7 @@ class Learning:
         for partition, position in positions.items():
             metrics.position.set(partition, position.offset)
         metrics.last_event.set_to_current_time()
+        metrics.event_rate.add(sum(block.decoded.events.values()))
         metrics.follow(engine.counters)
         metrics.objects.set(len(engine.objects))
         metrics.labels.set(len(engine.labels))

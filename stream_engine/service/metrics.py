@@ -20,6 +20,7 @@ from stream_engine.data import installed_version
 from stream_engine.data.comparisons import EVENT_TYPES, REASONS
 from stream_engine.evaluation.drift import SIGNALS
 from stream_engine.order.partial_order import VERDICTS
+from stream_engine.service.event_rate import EventRate
 
 # what an engine or an operator does to a state, and notes in it
 DEEDS = ("seek", "offsets lost", "reshard", "dead letters lost", "forget")
@@ -106,6 +107,7 @@ class Metrics:
         self._make_process(make)
         self.at_start: Mapping[str, int] = {}  # events, comparisons and rejected of the state that this run began with
         self._last_values: dict[tuple, float] = {}
+        self.event_rate = EventRate()
         self._begin_at_zero()
 
     def _make_input(self, make: _Instruments) -> None:
@@ -115,7 +117,9 @@ class Metrics:
         self.comparisons = counter("comparisons", "Comparisons counted.", "kind")
         self.rejected = counter("rejected", "Rejected events, stored as dead letters.", "reason")
         self.rejected_share = gauge(
-            "rejected_share", "Share of rejected events among the newest 100 of an input; the largest of all inputs."
+            "rejected_share",
+            "Share of rejected events among the newest 100 of an input, or in its last block if that is larger; the "
+            "largest of all inputs.",
         )
         self.lost = counter("records_lost", "Records skipped with consent: lost or moved offsets.", "partition")
         self.history = counter("history", "Operators' actions on the state, by kind, over its whole life.", "did")

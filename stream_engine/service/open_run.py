@@ -117,6 +117,7 @@ def open_run(
         published=lambda: published_state.newest,
         ready=health.not_ready,
         progressive=lambda: monitor.figures,
+        snapshot_due=publishing.publisher.seconds_until_due,
         heartbeat=context.heartbeat,
         requests=context.requests,
         running_refits=lambda: tuple(publishing.workers.running),

@@ -129,6 +129,12 @@ class PredictionMonitor:
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
 
+    def renew(self) -> None:
+        """Use predictors that are ready, though no comparison came; the figures are then of these."""
+        if self._making and self._making.done() and not self._input_ended:
+            self._renew()
+            self.tell()
+
     def _renew(self) -> None:
         if self._making and self._making.done():
             by_name, problems = self._making.result()

@@ -45,6 +45,7 @@ class Publisher:
         """Process publications and refits that ended, and take a snapshot if one is due."""
         requests = self.context.requests
         self.collect()
+        self.learning.monitor.renew()
         requested, requests.snapshot = requests.snapshot, ""
         reason = self.publisher.due(requested)
         if reason and self.publisher.may_try():

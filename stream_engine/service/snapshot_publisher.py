@@ -98,6 +98,11 @@ class SnapshotPublisher:
             reason = "interval"
         return reason if reason and self.has_changed() else ""
 
+    def seconds_until_due(self) -> float | None:
+        """Seconds until the interval ends, after which something new makes a snapshot due; None without an interval."""
+        interval = self._settings.interval
+        return max(self._last_mark.time + interval - time.monotonic(), 0.0) if interval else None
+
     def may_try(self) -> bool:
         """False for a while after a publication failed."""
         return time.monotonic() >= self._retry_at

@@ -15,7 +15,7 @@ from stream_engine.service import disk_room
 from stream_engine.service.disk_room import DiskRoom
 from stream_engine.service.metrics import Metrics
 from stream_engine.state.engine import Engine
-from stream_engine.state.store import Store
+from stream_engine.state.store import Lock, Store
 from tests.support.facts import states
 from tests.support.process import engine, jsonl, one_line, process, summary
 from tests.support.served import Lines
@@ -168,6 +168,20 @@ def test_the_limit_is_said_and_kept(tmp_path):
     engine("verify", "--state", state)
 
 
+def test_while_a_run_is_at_work_newer_letters_are_said_to_come(inputs, tmp_path):
+    state = tmp_path / "s"
+    engine("run", inputs[1], "--state", state, *RUN)
+    before = engine("dead-letters", "list", "--state", state).stdout.splitlines()[0]
+    lock = Lock(state)
+    try:
+        assert listed(state)["in_use"]
+        said = engine("dead-letters", "list", "--state", state).stdout.splitlines()[0]
+    finally:
+        lock.release()
+    assert said.startswith(before) and "next snapshot" in said.removeprefix(before)
+    assert not listed(state)["in_use"]
+
+
 def test_too_little_room_for_snapshots_is_said_once(tmp_path, monkeypatch):
     store, log, metrics = Store(tmp_path), Lines(), Metrics()
     size = store.publish(Engine().snapshot())[1]
@@ -185,6 +199,7 @@ def test_each_number_of_the_table_stands_in_its_line():
         "letters": 90,
         "folder": "F",
         "snapshot": 3,
+        "in_use": False,
         "damaged": 5,
         "removed": 6,
         "removed_bytes": 700,

@@ -12,7 +12,7 @@ from stream_engine.exports.summary import summary
 from stream_engine.service.http.paths import ADMIN, READ, _is_json
 from stream_engine.state.store import Store
 from tests.support import told_documents
-from tests.support.served import served
+from tests.support.served import predicted, served
 from tests.support.told_documents import ANSWERED, LIVE, REPORTED, STATED, SUMMARY, alike, check, dangling, responses
 
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
@@ -102,16 +102,16 @@ def run(tmp_path, published):
         metrics.drifts.labels("log_loss").inc(1)
         metrics.set_refit_progress("sdp_clustering", {"done": 3, "total": 4, "gap": 0.5})
         metrics.set_refit_progress("embedding", {"done": 1, "total": 4})
-        for name, accuracy in (("adds3", 0.75), ("online", 0.6)):
-            metrics.progressive_accuracy.labels(name, "all", "current").set(accuracy)
-            metrics.progressive_accuracy.labels(name, "all", "total").set(0.9)
         metrics.snapshot_time.set(time.time() - 50)
         run.published, run.running = published, ("sdp_clustering", "embedding")
         run.failed = {"spectral": "spectral: why", "classify": "classify: why"}
         yield run
 
 
-def test_what_the_live_page_moves_is_as_it_is_defined(run, world):
+def test_what_the_live_page_moves_is_as_it_is_defined(run, world, monkeypatch):
+    figures = predicted(adds3=(0.75, 60), online=(0.6, 70))
+    figures["predictors"]["adds3"]["all"]["total"] = {"accuracy": 0.9, "tested": 99}
+    monkeypatch.setattr(run, "progressive", figures)
     with run.http.stream("GET", "/live") as answer:
         lines = (line for line in answer.iter_lines() if line.startswith("data: "))
         assert check(json.loads(next(lines).removeprefix("data: ")), LIVE, world)

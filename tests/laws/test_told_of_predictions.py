@@ -161,14 +161,15 @@ def test_inspect_shows_each_predictor_in_its_row(run, tmp_path):
 
 def test_the_live_page_shows_the_best_that_was_tested_often_enough(run, tmp_path):
     """Since it was fitted, of all kinds together; what came before is not of the present model."""
-    metrics = Metrics(CollectorRegistry())
     told = {"adds3": (0.91, 49), "adds4": (0.72, 50), "online": (0.68, 90)}
-    for name, (accuracy, _) in told.items():
-        for kind, window, share in (("all", "current", accuracy), ("all", "total", 0.95), ("pick", "current", 0.97)):
-            metrics.progressive_accuracy.labels(name, kind, window).set(share)
-    figures = {"predictors": {name: {"all": {"current": {"tested": n}}} for name, (_, n) in told.items()}}
-    live = LiveMetrics(HttpContext(tmp_path, metrics, lambda: None, progressive=lambda: figures))
-    assert (live.now()["accuracy"], live.now()["accuracy_of"]) == (0.72, "since")
+    figures: dict = {"predictors": {}}
+    for name, (accuracy, n) in told.items():
+        every = {"current": {"accuracy": accuracy, "tested": n}, "total": {"accuracy": 0.95, "tested": 900}}
+        figures["predictors"][name] = {"all": every, "pick": {"current": {"accuracy": 0.97, "tested": n}}}
+    live = LiveMetrics(
+        HttpContext(tmp_path, Metrics(CollectorRegistry()), lambda: None, progressive=lambda: figures)
+    ).now()
+    assert (live["accuracy"], live["accuracy_n"], live["accuracy_of"]) == (0.72, 50, "since")
     embedding = Artifact("embedding", "", 1, {}, 0, {}, {"accuracy": 0.66})
     fitted = Published(run.engine.snapshot(), {"embedding": embedding})
     none = LiveMetrics(HttpContext(tmp_path, Metrics(CollectorRegistry()), lambda: fitted))

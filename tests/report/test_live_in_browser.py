@@ -2,6 +2,7 @@
 a page that was left open finds the engine again after it was started anew."""
 
 import json
+import re
 from functools import partial
 
 import pytest
@@ -13,7 +14,7 @@ from tests.support.facts import states
 from tests.support.process import until
 from tests.support.reported import QUICK, answers, names, state
 from tests.support.running_engine import Engine
-from tests.support.served import served
+from tests.support.served import predicted, served
 
 pytestmark = pytest.mark.browser
 CONFIG = f'[snapshot]\ninterval = 2.0\n[refits]\nkinds = ["embedding"]\n{QUICK}'
@@ -57,6 +58,7 @@ def test_figures_move_for_two_viewers_and_the_engine_is_found_again(tmp_path, st
         first.page.press("#search", "Enter")
         shown = first.page.inner_text("#about-name")
         before = first.page.text_content("#read .says")
+        assert re.match(r"\D*\d+: (500|1,200) ", first.page.inner_text("#report-of"))
         stream(900)
         until(lambda: first.page.text_content("#read .says") != before, what="the page to be filled anew", seconds=600)
         assert first.page.inner_text("#about-name") == shown == names(12)[7]
@@ -89,7 +91,9 @@ def test_what_is_wrong_is_said_and_series_move(tmp_path, watched):
         metrics.lag.set("a", 90_000)
         metrics.events.labels("triplet").inc(300)
         metrics.rejected.labels("not_distinct").inc(100)
-        metrics.progressive_accuracy.labels("online", "all", "current").set(0.75)
+        metrics.rejected_share.set(0.25)
+        metrics.event_rate.add(300)
+        run.progressive = predicted(online=(0.75, 80))
         run.failed, run.why = {"classify": "no object has a label"}, "source not reachable: kafka"
         for wanted in (
             "kafka",
@@ -102,9 +106,9 @@ def test_what_is_wrong_is_said_and_series_move(tmp_path, watched):
         until(lambda: said.inner_text("#live-unread") == "unknown")
         assert said.get_attribute("#live-said", "data-state") == "blocked"
         metrics.lag.set("a", 90_000)
-        metrics.progressive_accuracy.labels("online", "all", "current").set(0.65)
+        run.progressive = predicted(online=(0.65, 90))
         metrics.drifts.labels("loss").inc()
-        until(lambda: states(said.inner_text("#live-accuracy-says"), "65.0 % … 75.0 %"))
+        until(lambda: states(said.inner_text("#live-accuracy-says"), "65.0 % … 90 … 65.0 % … 75.0 %"))
         until(lambda: said.locator("#live-accuracy-svg .alarm").count() == 1)
         assert "1 alarm" in said.inner_text("#live-accuracy-says")
         assert "90,000" in said.inner_text("#live-lag-says")

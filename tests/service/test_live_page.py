@@ -15,11 +15,14 @@ from stream_engine.service.heartbeat import Heartbeat
 from stream_engine.service.http.history import MAX_MOMENTS, SERIES, History
 from stream_engine.service.http.live_metrics import LiveMetrics
 from stream_engine.service.metrics import Metrics
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.engine import Engine as StateEngine
+from stream_engine.state.published import Published
 from stream_engine.state.store import Store
 from tests.support.facts import states
 from tests.support.process import until
 from tests.support.reported import QUICK, answers, state
-from tests.support.served import served
+from tests.support.served import predicted, served
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +55,20 @@ def test_the_shell_is_the_same_for_everybody_and_its_policy_is_a_header(tmp_path
 @pytest.mark.parametrize("tested, said", [(3, None), (49, None), (50, 1.0)])
 def test_of_a_few_answers_no_accuracy_is_told(tested, said, tmp_path):
     """The best of those that were tested often enough."""
-    metrics = Metrics()
-    for name, accuracy in (("adds3", 1.0), ("online", 0.9)):
-        metrics.progressive_accuracy.labels(name, "all", "current").set(accuracy)
-    figures = {"predictors": {name: {"all": {"current": {"tested": tested}}} for name in ("adds3", "online")}}
-    live = LiveMetrics(HttpContext(tmp_path, metrics, lambda: None, progressive=lambda: figures))
+    figures = predicted(adds3=(1.0, tested), online=(0.9, tested))
+    live = LiveMetrics(HttpContext(tmp_path, Metrics(), lambda: None, progressive=lambda: figures))
     assert live.now()["accuracy"] == said
     figures["predictors"]["online"]["all"]["current"]["tested"] = 50
-    assert live.now()["accuracy"] == (said or 0.9)
+    assert (live.now()["accuracy"], live.now()["accuracy_n"]) == (said or 0.9, 50)
+
+
+def test_where_none_came_since_the_fit_the_accuracy_is_of_held_out_comparisons(tmp_path):
+    """The figures of earlier predictors stay in the totals alone."""
+    figures = {"predictors": {"embedding": {"all": {"total": {"accuracy": 0.95, "tested": 900}}}}}
+    embedding = Artifact("embedding", "", 1, {}, 0, {}, {"accuracy": 0.66, "held_out_comparisons": 120})
+    published = Published(StateEngine().snapshot(), {"embedding": embedding})
+    now = LiveMetrics(HttpContext(tmp_path, Metrics(), lambda: published, progressive=lambda: figures)).now()
+    assert (now["accuracy"], now["accuracy_n"], now["accuracy_of"]) == (0.66, 120, "held_out")
 
 
 def test_what_moves_is_what_the_metrics_say(tmp_path):
@@ -70,7 +79,7 @@ def test_what_moves_is_what_the_metrics_say(tmp_path):
         run.metrics.lag.set("a", 5)
         run.metrics.lag.set("b", 7)
         run.metrics.set_refit_progress("sdp_clustering", {"done": 3, "total": 4, "gap": 0.5})
-        run.metrics.progressive_accuracy.labels("online", "all", "current").set(0.75)
+        run.progressive = predicted(online=(0.75, 80))
         run.running, run.why = ("sdp_clustering",), "source not reachable: x"
         run.failed = {"embedding": "embedding: no room\nand more"}
         (said,) = messages(run.http, 1)
@@ -103,14 +112,14 @@ def test_while_the_first_block_is_compiled_the_page_says_that_it_starts_and_noth
         assert live.now()["starting"] is False
 
 
-def test_rate_behind_and_refusing_follow_what_came_since_the_last_look(tmp_path, monkeypatch):
+def test_rate_and_behind_follow_the_clock_and_refusing_the_metric(tmp_path, monkeypatch):
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     metrics = Metrics()
     figures = LiveMetrics(HttpContext(tmp_path, metrics, lambda: None))
     assert figures.now()["rate"] == 0.0
     now[0] += 2.0
-    metrics.events.labels("triplet").inc(50)
+    metrics.event_rate.add(50)
     metrics.lag.set("a", 100)
     first = figures.now()
     assert first["rate"] == 25.0
@@ -119,16 +128,23 @@ def test_rate_behind_and_refusing_follow_what_came_since_the_last_look(tmp_path,
     assert first["wrong"] == []
     metrics.lag.set("a", 25 * 60 + 1000)
     now[0] += 1.0
-    metrics.events.labels("triplet").inc(25)
-    metrics.rejected.labels("not_distinct").inc(25)
+    metrics.event_rate.add(25)
+    metrics.rejected_share.set(0.5)
     second = figures.now()
     assert second["refusing"] and second["behind"]
     behind, rejected = second["wrong"]
-    assert states(behind, "2,500 … 2 minutes") and states(rejected, "15 % … stream-engine dead-letters list")
+    assert states(behind, "2,500 … 2 minutes") and states(
+        rejected, f"50 % … stream-engine dead-letters list --state {tmp_path}"
+    )
+    assert rejected.endswith(str(tmp_path))  # to be copied as it is
     metrics.lag.set("a", 0)
     metrics.stalled.set(1)
     now[0] += 1.0
     assert figures.now()["wrong"][0] not in second["wrong"]
+    metrics.rejected_share.set(0.0)
+    now[0] += 43.0
+    later = figures.now()
+    assert (later["rate"], later["quiet"], later["refusing"]) == (0.0, 44.0, False) and rejected not in later["wrong"]
 
 
 def test_history_holds_the_whole_run_in_few_moments_and_the_newest_among_them():

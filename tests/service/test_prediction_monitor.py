@@ -15,6 +15,7 @@ from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from tests.support.drifting_events import events
 from tests.support.generators import as_batch, decoded, planted_triplets
+from tests.support.process import until
 from tests.support.served import Lines, ran
 
 
@@ -106,3 +107,22 @@ def test_a_predictor_that_does_not_fit_into_memory_is_said_once(monkeypatch):
     monitor.close()
     assert [more["predictor"] for _, _, more in log.said if "predictor" in more] == ["k1"]
     assert "k1" not in monitor.tell()["predictors"]
+
+
+def test_without_events_the_figures_become_those_of_newer_predictors(monkeypatch):
+    """What the predictor before it was tested on is not said of the one that replaced it."""
+    rng, points, monitor, published = watched(3000)
+    made = prediction_monitor.predictor("adds3", published)
+    monkeypatch.setattr(prediction_monitor, "_make", lambda *_: ({"embedding": (made, 0.0)}, {}))
+
+    def current() -> dict:
+        return monitor.tell()["predictors"].get("embedding", {}).get("all", {}).get("current", {})
+
+    monitor.use_published(published)
+    until(lambda: monitor.renew() or "embedding" in monitor._observer.predictors)
+    monitor.observe(as_batch(planted_triplets(rng, points, 2000, 0.1), 12), {})
+    assert current()["tested"] > 0
+    monitor.use_published(published)
+    until(lambda: monitor.renew() or not monitor.figures["predictors"]["embedding"]["all"].get("current"))
+    assert monitor.figures["predictors"]["embedding"]["all"]["total"]["tested"] > 0
+    monitor.close()

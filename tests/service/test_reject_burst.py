@@ -82,11 +82,16 @@ def test_a_run_goes_on_once_a_snapshot_has_counted_its_input_and_says_when_it_is
     assert share(world) == 0
     letters.after_publishing({})
     letters.keep(wrong, 1)
-    assert share(world) == pytest.approx(3 / 4, abs=0.01)
+    assert share(world) == 1.0  # of the newest
     (burst,) = world.said("share")
     assert burst["reason"] == "missing_field" and burst["share"] > 0.5
     letters.keep(right, 1)
-    assert share(world) < 0.5 and len(world.said("share")) == 2
+    assert share(world) == 0.0 and len(world.said("share")) == 2
+    letters.keep(block_of([b"{}"] * (MIN_EVENTS // 2)), 1)
+    assert share(world) == 0.5
+    for line in RIGHT * MIN_EVENTS * 4:  # one at a time, as a slow stream brings them
+        letters.keep(block_of([line.encode()]), 1)
+    assert share(world) < 0.001
 
 
 def test_a_block_without_rejected_events_can_be_the_one_that_makes_the_share_known():

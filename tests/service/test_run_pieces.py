@@ -52,6 +52,7 @@ def test_a_full_disk_is_told_and_the_next_snapshot_is_due(tmp_path):
     )
     try:
         assert not publisher.has_changed() and publisher.due("signal") == ""
+        assert publisher.seconds_until_due() == pytest.approx(SnapshotSettings().interval, abs=20)
         world.engine.learn_one(Triplet("a", "b", "c"))
         world.engine.positions = {"file": (1, 0)}
         assert publisher.due("signal") == "signal" and publisher.may_try()

@@ -48,6 +48,12 @@ def ran(state: Path, source: Path | list[Path], partitions: int = 30, **more) ->
     return metrics, log
 
 
+def predicted(**figures: tuple[float, int]) -> dict:
+    """What a run says of its present predictors: accuracy, and of how many comparisons."""
+    windows = {name: {"current": {"accuracy": share, "tested": n}} for name, (share, n) in figures.items()}
+    return {"predictors": {name: {"all": each} for name, each in windows.items()}}
+
+
 class Served:
     """`why` is why the run is not ready, `published` what it has published; `http` is a client."""
 

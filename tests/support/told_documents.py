@@ -645,7 +645,7 @@ STATED: dict[str, Definition] = {  # by `inspect --json`, beside the summary, th
     "judgements/complete": lambda w: True,
 }
 MOVES = "tests/service/test_live_page.py::test_what_moves_is_what_the_metrics_say"
-RATE = "tests/service/test_live_page.py::test_rate_behind_and_refusing_follow_what_came_since_the_last_look"
+RATE = "tests/service/test_live_page.py::test_rate_and_behind_follow_the_clock_and_refusing_the_metric"
 LIVE: dict[str, Definition] = {  # of a run that read 100 events before it started anew, and 70 since
     "time": lambda w: ANY,
     "events": lambda w: 70 + 100,
@@ -657,7 +657,9 @@ LIVE: dict[str, Definition] = {  # of a run that read 100 events before it start
     "snapshot": lambda w: 2,
     "age": lambda w: pytest.approx(50, abs=20),
     "accuracy": lambda w: 0.75,
+    "accuracy_n": lambda w: 60,
     "accuracy_of": lambda w: "since",
+    "snapshot_due": lambda w: None,  # the run has none
     "drifts": lambda w: 2 + 1,
     "refits/#/kind": lambda w, at: ("embedding", "sdp_clustering")[at],
     "refits/#/done": lambda w, at: (0.25, 0.75)[at],

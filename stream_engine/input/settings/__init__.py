@@ -106,8 +106,8 @@ class RegistrySettings(_Section, frozen=True):
 class SnapshotSettings(_Section, frozen=True):
     """When to take snapshots, and how many to retain."""
 
-    every: _Count | None = None  # comparisons between snapshots; 0: none; not set: when counts grew by a quarter
-    interval: _Seconds = 60.0  # seconds between snapshots; 0: no limit
+    every: _Count | None = None  # comparisons between snapshots; 0: none; not set: a quarter more, at least 10 million
+    interval: _Seconds = 60.0  # seconds between snapshots, if anything was read; 0: none by time
     keep: _Positive = 3  # number of snapshots to retain
 
 

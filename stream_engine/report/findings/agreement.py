@@ -196,10 +196,11 @@ def agreement(facts: Facts) -> Iterator[Finding]:
             text += "rows may be in the data twice. Remove copies and read the data again; every figure counts them."
             yield Finding("only_same_answers", text, {"answers": again}, level=WARNING)
         elif not says_how_often_again(facts):
-            text = "How often the same participant, asked again, gives the same answer is not said: "
+            text = "Test-retest agreement is not reported: "
             yield Finding("test_retest_unknown", f"{text}{_AMONG}.", level=GAP)
         else:
-            text = f"The same participant, asked again, gives the same answer in {percent(themselves)}"
+            text = "Test-retest agreement: an answer matches the majority of the same participant's other answers "
+            text += f"to the same question in {percent(themselves)}"
             notes = [f"{count(again)} comparisons"] if again else []
             notes += [_AMONG] if copies else []
             text += f" ({'; '.join(notes)})." if notes else "."

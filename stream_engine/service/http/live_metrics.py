@@ -1,6 +1,7 @@
 """The figures that move on the live page, read off the metrics of a run."""
 
 import math
+import shlex
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -19,15 +20,14 @@ _FAMILIES = (  # families, by the names of their samples
     "snapshot_published_timestamp_seconds",
     "refit_progress_ratio",
     "refit_figure",
-    "progressive_accuracy",
+    "rejected_share",
     "drifts_total",
     "stalled",
 )
 _PREFIX = "stream_engine_"
-_SMOOTHING = 0.3  # of a second's rate in the rate that is shown
 BEHIND_SECONDS = 60.0  # seconds of reading at the present rate, above which a run is called behind
 MIN_TESTED = 50  # predictions that were tested, below which no accuracy is shown
-REJECTING_SHARE = 0.05  # of the recent events, above which the page warns
+REJECTING_SHARE = 0.05  # of the newest events, above which the page warns
 
 
 class LiveMetrics:
@@ -35,15 +35,13 @@ class LiveMetrics:
 
     def __init__(self, context: HttpContext, objects: bool = False):
         self._context, self._objects = context, objects
-        self._last_totals: tuple[float, float, float] | None = None  # time, events, refused
-        self._rate = self._rejected_share = 0.0
-        self._last_event = time.monotonic()  # when the newest event was seen
 
     def now(self) -> dict[str, Any]:
         """The figures as JSON takes them: None where nothing is known."""
         samples, newest, at_start = self._samples(), self._context.published(), self._context.metrics.at_start
         events, rejected = _sum(samples, "events_total"), _sum(samples, "rejected_total")
-        self._follow(time.monotonic(), events, rejected)
+        event_rate, rejected_share = self._context.metrics.event_rate, _sum(samples, "rejected_share")
+        rate = event_rate.per_second()
         lags = [value for _, value in samples.get("lag_records", ())]
         lag = sum(lags) if lags and not any(map(math.isnan, lags)) else None
         ready = not self._context.ready()
@@ -51,15 +49,15 @@ class LiveMetrics:
             lag = None  # what came meanwhile is not known
         starting = self._context.heartbeat.compiling
         published = _sum(samples, "snapshot_published_timestamp_seconds")
-        is_behind = bool(_sum(samples, "stalled")) or (lag or 0) > BEHIND_SECONDS * max(self._rate, 1.0)
+        is_behind = bool(_sum(samples, "stalled")) or (lag or 0) > BEHIND_SECONDS * max(rate, 1.0)
         failed_refits = self._context.failed_refits()
         return {
             "time": round(time.time(), 1),
             "events": int(events) + at_start.get("events", 0),
-            "rate": round(self._rate, 1),
+            "rate": round(rate, 1),
             "comparisons": int(_sum(samples, "comparisons_total")) + at_start.get("comparisons", 0),
             "refused": int(rejected) + at_start.get("rejected", 0),
-            "refusing": self._rejected_share > REJECTING_SHARE,
+            "refusing": rejected_share > REJECTING_SHARE,
             "objects_shown": self._objects,
             "lag": None if lag is None or starting else int(lag),
             "ready": ready,
@@ -67,46 +65,34 @@ class LiveMetrics:
             "behind": is_behind,
             "objects": int(_sum(samples, "objects")) or (len(newest.snapshot.objects) if newest else 0),
             "snapshot": newest.snapshot.sequence if newest else 0,
+            "snapshot_due": self._context.snapshot_due(),
             "age": max(time.time() - published, 0.0) if published else None,
-            **_accuracy(samples, self._context.progressive(), newest),
-            "quiet": round(time.monotonic() - self._last_event, 1),
+            **_accuracy(self._context.progressive(), newest),
+            "quiet": round(event_rate.seconds_since_last(), 1),
             "refits": [_refit(samples, kind) for kind in sorted(self._context.running_refits())],
             "failed": sorted(failed_refits),
             "drifts": int(_sum(samples, "drifts_total")),
             "wrong": [
-                *self._problems(is_behind, lag),
+                *self._problems(is_behind, lag, rate, rejected_share),
                 *(_failure_in_words(kind, failed_refits[kind]) for kind in sorted(failed_refits)),
             ],
         }
 
-    def _problems(self, is_behind: bool, lag: float | None) -> list[str]:
+    def _problems(self, is_behind: bool, lag: float | None, rate: float, rejected_share: float) -> list[str]:
         """What a person should see to now, a sentence each."""
         problems = []
         if why := self._context.ready():
             problems.append(f"{why[:1].upper()}{why[1:]}.")
         if is_behind and lag:
-            problems.append(f"Behind: {_unread(lag, self._rate)}.")
+            problems.append(f"Behind: {_unread(lag, rate)}.")
         elif is_behind:
             problems.append("Nothing was read for a while, though there is something to keep.")
-        if self._rejected_share > REJECTING_SHARE:
+        if rejected_share > REJECTING_SHARE:
             problems.append(
-                f"{100 * self._rejected_share:.0f} % of the recent events were rejected; the reasons: stream-engine "
-                "dead-letters list."
+                f"{100 * rejected_share:.0f} % of the newest events of an input were rejected. To see why: "
+                f"stream-engine dead-letters list --state {shlex.quote(str(self._context.directory))}"
             )
         return problems
-
-    def _follow(self, now: float, events: float, n_rejected: float) -> None:
-        """Update the recent rate and the recent share of rejected events."""
-        if self._last_totals is not None and now > self._last_totals[0]:
-            new_accepted, new_rejected = events - self._last_totals[1], n_rejected - self._last_totals[2]
-            rate = new_accepted / (now - self._last_totals[0])
-            self._rate += _SMOOTHING * (rate - self._rate) if self._rate else rate
-            if new_accepted + new_rejected > 0:
-                self._last_event = now
-                self._rejected_share += _SMOOTHING * (
-                    new_rejected / (new_accepted + new_rejected) - self._rejected_share
-                )
-        self._last_totals = now, events, n_rejected
 
     def _samples(self) -> dict[str, list[tuple[dict[str, str], float]]]:
         """What is read, by name without prefix: labels and value of each series."""
@@ -142,28 +128,22 @@ def _failure_in_words(kind: str, why: str) -> str:
     return f"The refit {kind} failed, and what it made before stays: {first.rstrip('.')}."
 
 
-def _accuracy(
-    samples: dict[str, list[tuple[dict[str, str], float]]], progressive: Mapping[str, Any], newest: Published | None
-) -> dict[str, Any]:
-    """`accuracy` of the best present model, and of what: comparisons that came since it was fitted ("since"), all kinds
-    of events together; before there are enough of these, held-out comparisons ("held_out"), as the embedding's report
-    says. None where neither tells."""
-    recent = [
-        value
-        for labels, value in samples.get("progressive_accuracy", ())
-        if labels["kind"] == "all" and labels["window"] == "current" and _n_tested(progressive, labels) >= MIN_TESTED
-    ]
+def _accuracy(progressive: Mapping[str, Any], newest: Published | None) -> dict[str, Any]:
+    """`accuracy` of the best present model, of how many comparisons (`accuracy_n`), and of which: a sample of those
+    that came since it was fitted ("since"), all kinds of events together; before there are enough of these, held-out
+    comparisons ("held_out"), as the embedding's report says. None where neither is known."""
+    present = [kinds.get("all", {}).get("current", {}) for kinds in progressive.get("predictors", {}).values()]
+    recent = [(scores["accuracy"], scores["tested"]) for scores in present if scores.get("tested", 0) >= MIN_TESTED]
     if recent:
-        return {"accuracy": max(recent), "accuracy_of": "since"}
-    embedding = newest.artifacts.get("embedding") if newest else None
-    held_out = figure(embedding.report, "accuracy") if embedding else None
-    return {"accuracy": held_out, "accuracy_of": None if held_out is None else "held_out"}
-
-
-def _n_tested(progressive: Mapping[str, Any], labels: Mapping[str, str]) -> float:
-    """How many answers a share is of."""
-    kinds = progressive.get("predictors", {}).get(labels["predictor"], {})
-    return kinds.get("all", {}).get("current", {}).get("tested", math.inf)
+        accuracy, n = max(recent)
+        return {"accuracy": accuracy, "accuracy_n": int(n), "accuracy_of": "since"}
+    report = newest.artifacts["embedding"].report if newest and "embedding" in newest.artifacts else {}
+    held_out, n_held_out = figure(report, "accuracy"), figure(report, "held_out_comparisons")
+    return {
+        "accuracy": held_out,
+        "accuracy_n": None if held_out is None or n_held_out is None else int(n_held_out),
+        "accuracy_of": None if held_out is None else "held_out",
+    }
 
 
 def _refit(samples: dict[str, list[tuple[dict[str, str], float]]], kind: str) -> dict[str, Any]:
