@@ -67,8 +67,6 @@ class RefitSchedule:
         if not self._settings.all_kinds or self._requests.stop or self._waits_for_end or newest is None:
             return
         snapshot = newest.snapshot
-        if not snapshot.counters["comparisons"]:
-            return
         fitted_on = {
             kind: artifact.sequence
             for kind, artifact in newest.artifacts.items()

@@ -101,7 +101,8 @@ def run(
             open_state.service_manager.stopping()
             seconds = time.monotonic() - began_at
             refits = open_state.publishing.refits
-            refits.finish(progress, meanwhile)
+            if not command or open_state.learning.engine.counters["events"]:  # no page is made of nothing
+                refits.finish(progress, meanwhile)
             open_state.publishing.results.finish()
     if exclude and open_state.learning.engine.counters["events"]:
         exclude()

@@ -114,6 +114,11 @@ def test_the_power_of_a_check_is_never_certain_and_has_its_range():
     assert "less than 1 %" in agreement._power(found._replace(power=0.0, power_range=(0.0, 0.0)))
 
 
+def test_commands_for_a_page_of_a_state_write_the_page_that_was_written():
+    assert Commands("s").report == "stream-engine report --state s"
+    assert Commands("s", out="a b.html").report == "stream-engine report --state s --out 'a b.html'"
+
+
 def copied(name: str = "z 2") -> list[dict]:
     """Answers of ten participants, and those of p3 once more under another name."""
     events = responses(np.random.default_rng(6), {f"p{i}": 60 for i in range(10)})

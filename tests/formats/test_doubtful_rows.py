@@ -437,5 +437,7 @@ def test_trials_that_begin_again_in_copies_are_no_news(tmp_path, drops):
     again = [row for row in rows if row[0] == "P4"]
     said = previewed(saved(tmp_path, rows + again), *["--drop-duplicates"] * drops)
     assert "begins again" not in said and "30 responses were sent twice" in said
+    repeated = [re.search("repeated .*", each)[0] for each in (said, previewed(saved(tmp_path, rows)))]
+    assert repeated[0] == repeated[1], "copies are no repetitions of questions"
     others = [[*row[:-1], str(401 + 7 * number)] for number, row in enumerate(again)]
     assert "begins again for P4" in previewed(saved(tmp_path, rows + others), *["--drop-duplicates"] * drops)

@@ -71,19 +71,10 @@ class World:
             cores=lambda: cores,
         )
 
-    def publish(self, sequence, comparisons=1):
-        counters = {"comparisons": comparisons}
-        snapshot = SimpleNamespace(sequence=sequence, digest=f"digest {sequence}", counters=counters)
+    def publish(self, sequence):
+        snapshot = SimpleNamespace(sequence=sequence, digest=f"digest {sequence}")
         self.published.newest = SimpleNamespace(snapshot=snapshot, artifacts={})
         self.schedule.start_due()
-
-
-def test_nothing_is_fitted_to_no_comparisons():
-    world = World(["embedding", "clusters"])
-    world.publish(1, comparisons=0)
-    assert not world.workers.running
-    world.publish(2)
-    assert set(world.workers.running) == {"embedding", "clusters"}
 
 
 def test_a_refit_that_succeeds_has_failed_no_more():
