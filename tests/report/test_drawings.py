@@ -70,7 +70,9 @@ def test_all_marks_lie_in_the_frame_and_names_are_escaped(equal):
         assert left <= float(use.get("x")) <= left + wide
         assert top <= float(use.get("y")) <= top + high
     texts = ["".join(e.itertext()) for e in made.iter() if e.tag.endswith("text")]
-    assert {"<b>", "a & b", "x axis", "y & z", "people <agree>"} <= set(texts)
+    assert {"<b>", "a & b", "x axis", "y & z", "people", "<agree>"} <= set(texts)
+    (beside,) = (e for e in made.iter() if e.tag.endswith("text") and e.text == "<agree>")
+    assert float(beside.get("x")) > left + wide, "a rule's text is where no mark is"
     shapes = {e.get("id") for e in made.iter() if e.tag.endswith("path") and e.get("id")}
     assert {use.get("href").removeprefix("#") for use in uses} == shapes
 
