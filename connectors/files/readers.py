@@ -81,7 +81,7 @@ def kind_of(path: str, format: str | None, layout: TextLayout = PLAIN_TEXT) -> K
     if name is None:
         raise UnusableSource(
             f"{path}: no format is known by the suffix {suffix!r}; known: {' '.join(KINDS)}, those of text "
-            f"also with {' or '.join(CODECS)}; or name the format"
+            f"also with {' or '.join(CODECS)}; or name the format; or export the answers as CSV or Excel"
         )
     if compression and name not in FRAMINGS:
         raise UnusableSource(f"{path}: only text files can be compressed as a whole; decompress it first")

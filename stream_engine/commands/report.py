@@ -35,11 +35,13 @@ from stream_engine.report.object_files import BadObjects
 from stream_engine.service.dead_letters import letters_of
 from stream_engine.state.store import Store
 
+DEFAULT_PAGE = "report.html"
+
 
 @click.command("report")
 @input_options
 @click.option("--state", metavar="DIR", help="State directory to report on, instead of SOURCE...")
-@click.option("--out", default="report.html", show_default=True, metavar="FILE", help="Output file.")
+@click.option("--out", default=DEFAULT_PAGE, show_default=True, metavar="FILE", help="Output file.")
 @click.option("--figures", metavar="DIR", help="Folder for the figures as SVG, PDF and PNG (300 dpi).")
 @click.option(
     "--figure-width",
@@ -98,23 +100,31 @@ def command(
     except BadStyle as error:
         raise click.UsageError(str(error)) from None
     with ExitStack() as stack:
-        commands = Commands(state or "DIR", "" if state else shlex.join(["stream-engine", *sys.argv[1:]]))
+        typed = "" if state else shlex.join(["stream-engine", *sys.argv[1:]])
+        commands = Commands(state or "DIR", typed, out="" if out == DEFAULT_PAGE else out)
         try:
             if not state:
                 state = stack.enter_context(tempfile.TemporaryDirectory(prefix="report-"))
                 so_far = partial(_so_far, state, out, workers, objects, style, commands)
                 meanwhile = None if exclude or include else so_far
-                _run(Path(state), {**options, "source": source}, meanwhile, commands.typed, verbose)
+                leave_out = partial(_exclude, state, exclude, include, "latest")
+                _run(Path(state), {**options, "source": source}, meanwhile, leave_out, commands.typed, verbose)
                 counters = Store(state).published().snapshot.counters
                 if not counters["events"]:
                     raise no_answers(source, counters["filtered"])
-            if exclude or include:
-                apply_exclusion(Store(state), exclude, include)
-                fit_again(Store(state), snapshot)
+            else:
+                _exclude(state, exclude, include, snapshot)
             written = report(state, out, snapshot, figures, workers, objects, commands, style)
         except BadObjects as error:
             raise click.UsageError(f"--objects {error}") from None
     click.echo(written)
+
+
+def _exclude(state: str, exclude: tuple[str, ...], include: tuple[str, ...], snapshot: str) -> None:
+    """Exclude participants, or include them again, and fit again what was fitted with others."""
+    if exclude or include:
+        apply_exclusion(Store(state), exclude, include)
+        fit_again(Store(state), snapshot)
 
 
 def report(
@@ -176,7 +186,7 @@ def _so_far(
     from matplotlib.backends import backend_pdf  # noqa: F401  # now there is time to load it, at the end there is not
 
     structlog.get_logger().info("report written; it is written again when these end", page=out, refits=running)
-    if sys.stderr.isatty() and written:
+    if written:
         with logs.OUTPUT.around():
             click.echo(
                 f"{out}  preliminary; open it in a browser, it renews itself when these end: {', '.join(running)}",
@@ -188,7 +198,12 @@ MAX_SHOWN_REJECTED = 10  # rows that are shown
 
 
 def _run(
-    folder: Path, options: dict[str, Any], meanwhile: Callable[[list[str]], None] | None, typed: str, verbose: bool
+    folder: Path,
+    options: dict[str, Any],
+    meanwhile: Callable[[list[str]], None] | None,
+    exclude: Callable[[], None],
+    typed: str,
+    verbose: bool,
 ) -> None:
     """Read SOURCE... into a state of its own, with the refits of a default run. It keeps no partial order: nothing that
     the page shows is made of it, and half of what the first report compiles is for it."""
@@ -200,7 +215,7 @@ def _run(
     settings = structs.replace(settings, signing=SigningSettings())  # of a state that is gone when the command ends
     lines: list[str] = []
     with warm_up.beside("map"), progress_bars.Bars() as bars:
-        run.run(settings, bars, say=lines.append, meanwhile=meanwhile, command=typed)
+        run.run(settings, bars, say=lines.append, meanwhile=meanwhile, command=typed, exclude=exclude)
     kept_in = f"; all in {folder / 'dead_letters'}"  # which is gone when this command ends
     for line in lines:  # how the first answers were read, warnings, and what was counted
         click.echo(line.partition("; next: ")[0].replace(kept_in, "") if line is lines[-1] else line, err=True)

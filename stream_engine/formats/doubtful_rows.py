@@ -182,15 +182,12 @@ def doubts(records: Records, options: Mapping[str, tuple[str, ...]], drops: bool
         roles = {name for names in columns.values() for name in names}
         says += [*who_tried(who), *_numbers_again(records, who), *rounded_ids(who)]
         says += _sent_as_another(records, who, objects)
-        says += _trials_again(*_without_copies(records, who, columns, drops), roles)
+        says += _trials_again(*_without_copies(records, who, columns), roles)
     return [Decision(IN_DOUBT, "counted", text) for text in says]
 
 
 def _copies_in_words(records: Records, columns: Mapping[str, tuple[str, ...]], drops: bool) -> list[str]:
-    about = ("worker", "time", "seconds", "milliseconds", "id")
-    n_copies, key, is_time = copies(
-        records, [name for field in columns if field not in about for name in columns[field]]
-    )
+    n_copies, key, is_time = copies(records, _of_answers(columns))
     timed = {"time", "seconds", "milliseconds"} & columns.keys() and "worker" in columns
     roles = [name for field in columns if field not in ("time", "seconds", "milliseconds") for name in columns[field]]
     n_exported, source, moment = exported_again(records, roles)
@@ -208,6 +205,12 @@ def _copies_in_words(records: Records, columns: Mapping[str, tuple[str, ...]], d
     if not n_copies or timed:  # the decoder tells of them
         return []
     return [f"{fact}to count them once: {'--drop-duplicates' if is_time and 'worker' in columns else remove}"]
+
+
+def _of_answers(columns: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """The columns of what was compared and answered."""
+    about = ("worker", "time", "seconds", "milliseconds", "id")
+    return [name for field in columns if field not in about for name in columns[field]]
 
 
 _ERROR = re.compile(r"#(?:REF|DIV/0|VALUE|NUM|NULL|SPILL|CALC)!|#NAME\?|#N/A", re.I)
@@ -284,14 +287,15 @@ def _counters(records: Records, roles: Set[str]) -> Iterator[tuple[Column, list[
             yield column, whole
 
 
-def _without_copies(
-    records: Records, who: Column, columns: Mapping[str, tuple[str, ...]], drops: bool
-) -> tuple[Records, Column]:
-    """The rows that count, and their participants, where copies are dropped: the decoder tells them by participant,
-    times and answer."""
-    if not drops or not {"time", "seconds", "milliseconds"} & columns.keys():
+def _without_copies(records: Records, who: Column, columns: Mapping[str, tuple[str, ...]]) -> tuple[Records, Column]:
+    """The rows without copies, and their participants: the decoder tells copies by participant, times and answer;
+    where there are no times, `copies` does."""
+    if {"time", "seconds", "milliseconds"} & columns.keys():
+        names = [*dict.fromkeys(name for of_field in columns.values() for name in of_field)]
+    elif copies(records, _of_answers(columns))[0]:
+        names = [*records.columns]
+    else:
         return records, who
-    names = dict.fromkeys(name for of_field in columns.values() for name in of_field)
     first = {cells: row for row, cells in reversed([*enumerate(zip(*(records.columns[name].texts for name in names)))])}
     unique = records.select(sorted(first.values()))
     return unique, unique.columns[who.name]

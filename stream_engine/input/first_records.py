@@ -60,7 +60,7 @@ def with_later_marks(settings: Settings, records: Records) -> Records:
         return records
     rows: list[dict[str, Any]] = []
     before, n_after = deque[dict[str, Any]](maxlen=N_BESIDE), 0
-    for row in islice(_all_rows(settings), records.size, MAX_LATER_ROWS):
+    for row in islice(all_rows(settings), records.size, MAX_LATER_ROWS):
         new = {name: text for name in seen if (text := str(row.get(name) or "").strip()) not in seen[name]}
         for name, text in new.items():
             if len(seen[name]) <= MAX_RECORD_KINDS:
@@ -83,7 +83,7 @@ def with_later_marks(settings: Settings, records: Records) -> Records:
     return records._replace(columns=columns, size=records.size + len(rows), n_later=len(rows)) if rows else records
 
 
-def _all_rows(settings: Settings) -> Iterator[dict[str, Any]]:
+def all_rows(settings: Settings) -> Iterator[dict[str, Any]]:
     """The rows of all files."""
     paths = [path for scheme, glob in map(split_uri, settings.source) if scheme == "file" for path in expand(glob)]
     for path in paths[:MAX_FILES]:

@@ -1,5 +1,6 @@
 """What a figure shows, without saying how it is drawn: marks on two axes. `inline_svg` and `figure_files` draw it."""
 
+import textwrap
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -183,12 +184,15 @@ def ticks(low: float, high: float) -> list[float]:
     return [round(k * step, 12) + 0.0 for k in range(first, int(np.floor(high / step + 1e-9)) + 1)]
 
 
-def rule_texts(drawing: Drawing, rules: Rules, line: float) -> tuple[float, list[bool]]:
-    """Where along x the texts of rules stand, in the middle of the widest gap between the points of curves; and of each
-    whether it stands above its rule: below where another rule lies within `line`, in units of y, above it."""
-    x0, x1 = extent(drawing)[:2]
-    places = [mark.x for mark in drawing.marks if isinstance(mark, Curve) and mark.marked]
-    edges = np.sort(np.concatenate([[x0, x1], *places]))
-    widest = int(np.diff(edges).argmax())
-    above = [not any(0 < other - height < line for other in rules.y) for height in rules.y]
-    return float(edges[widest : widest + 2].mean()), above
+RULE_LETTERS = 12  # in a line of a text beside a rule
+
+
+def rule_texts(rules: Rules, line: float) -> list[tuple[list[str], int]]:
+    """The lines of the texts to the right of rules, where no curve is, and how many lines each is to be raised: 0, or
+    1 or -1 where another rule, below or above, lies within a text's height; a line is `line` high, in units of y."""
+    texts = []
+    for height, name in zip(rules.y, rules.names):
+        near = [other - height for other in rules.y if 0 < abs(other - height) < 2 * line]
+        side = 0 if not near else 1 if max(near) < 0 else -1
+        texts.append((textwrap.wrap(name, RULE_LETTERS), side))
+    return texts

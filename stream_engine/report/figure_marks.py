@@ -90,12 +90,11 @@ def _segments(mark: Segments, axes: Any, drawing: Drawing, size: float) -> None:
 
 def _rules(mark: Rules, axes: Any, drawing: Drawing, size: float) -> None:
     _, _, y0, y1 = extent(drawing)
-    x, above = rule_texts(drawing, mark, 14 * (y1 - y0) / drawing.height)
-    for height, text, over in zip(mark.y, mark.names, above):
+    for height, (lines, side) in zip(mark.y, rule_texts(mark, 20 * (y1 - y0) / drawing.height)):
         axes.axhline(height, color=GREY, ls="--", lw=0.8)
-        away = (0, 1 if over else -1.5)
-        va = "bottom" if over else "top"
-        axes.annotate(text, (x, height), away, textcoords="offset points", ha="center", va=va, fontsize=size)
+        at = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "annotation_clip": False}
+        va = {0: "center", 1: "bottom", -1: "top"}[side]
+        axes.annotate("\n".join(lines), (1, height), (3, 0), ha="left", va=va, fontsize=size, **at)
 
 
 _DRAWING_FUNCTIONS: dict[type, Callable[[Any, Any, Drawing, float], None]] = {

@@ -56,7 +56,10 @@ class _Scale:
         x0, x1, y0, y1 = extent(without_regions(drawing) if points else drawing)
         texts = [len(text) for _, text in drawing.y.ticks or ()]
         self.left = max(LEFT, int(TICK_LETTER * max(texts, default=0)) + 14)
-        self.wide, self.high = drawing.width - self.left - RIGHT, drawing.height - TOP - BOTTOM
+        rules = [mark for mark in drawing.marks if isinstance(mark, Rules)]
+        letters = [len(line) for mark in rules for lines, _ in rule_texts(mark, 0.0) for line in lines]
+        self.right = max(RIGHT, int(TICK_LETTER * max(letters, default=0)) + 6)
+        self.wide, self.high = drawing.width - self.left - self.right, drawing.height - TOP - BOTTOM
         if drawing.equal:
             unit = max((x1 - x0) / self.wide, (y1 - y0) / self.high)
             x0, x1 = (x0 + x1 - unit * self.wide) / 2, (x0 + x1 + unit * self.wide) / 2
@@ -87,7 +90,7 @@ def svg(drawing: Drawing) -> str:
     clip = f'<clipPath id="{drawing.name}-clip"><rect {inside}/></clipPath>'
     marks = "".join(part for mark in drawing.marks for part in _mark(mark, scale))
     return (
-        f"{head}<defs>{shapes}{clip}</defs>{''.join(_axes(scale))}"
+        f"{head}<defs>{shapes}{clip}</defs>{''.join((*_axes(scale), *_texts_of_rules(scale)))}"
         f'<g clip-path="url(#{drawing.name}-clip)"><g class="marks">{marks}</g></g></svg>'
     )
 
@@ -202,12 +205,19 @@ def _segments(mark: Segments, scale: _Scale) -> Iterator[str]:
 
 
 def _rules(mark: Rules, scale: _Scale) -> Iterator[str]:
-    along, above = rule_texts(scale.drawing, mark, 20 / scale.ky)
-    for height, text, over in zip(mark.y, mark.names, above):
-        x, y, right = float(scale.x(along)), float(scale.y(height)), scale.left + scale.wide
-        yield f'<path class="curve dashed" d="M{scale.left} {y:.1f}H{right}"/>'
-        at = f'x="{x:.1f}" y="{y - 4 if over else y + 13:.1f}"'
-        yield f'<text class="num" {at} text-anchor="middle">{escape(text)}</text>'
+    for y in scale.y(np.array(mark.y)).tolist():
+        yield f'<path class="curve dashed" d="M{scale.left} {y:.1f}H{scale.left + scale.wide}"/>'
+
+
+def _texts_of_rules(scale: _Scale) -> Iterator[str]:
+    """To the right of the frame, one line of text after the other."""
+    for mark in scale.drawing.marks:
+        if isinstance(mark, Rules):
+            for height, (lines, side) in zip(mark.y, rule_texts(mark, LINE / scale.ky)):
+                first = float(scale.y(height)) + 4 - LINE * (len(lines) - 1) / 2 - side * LINE * len(lines) / 2
+                for number, text in enumerate(lines):
+                    at = f'x="{scale.left + scale.wide + 4}" y="{first + number * LINE:.1f}"'
+                    yield f'<text class="num" {at}>{escape(text)}</text>'
 
 
 _DRAWN_BY: dict[type, Callable[[Any, _Scale], Iterator[str]]] = {

@@ -22,6 +22,7 @@ from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.event_fields import fields_of
 from stream_engine.formats.options import EventOptions
 from stream_engine.formats.reading import IN_DOUBT, excluding, in_doubt
+from stream_engine.formats.repeats import Repeats
 from stream_engine.formats.vocabulary import SPATIAL, place_in, words_of
 from stream_engine.formats.wide_columns import wide_questions
 from stream_engine.input.answers_in_words import answers, in_words
@@ -30,6 +31,7 @@ from stream_engine.input.first_records import MAX_ROWS, first_columns, first_rec
 from stream_engine.input.layout_inference import PreparedSettings, command_of, examples, prepare, working_readings
 from stream_engine.input.settings import Settings
 from stream_engine.input.sources import event_options, source, text_layout_of
+from stream_engine.input.where_checks import check_filters
 from stream_engine.service.dead_letters import ENCODING, MIN_EVENTS, MIN_EVENTS_OF_WHOLE
 
 N_FIRST = 5  # events that are shown
@@ -42,7 +44,8 @@ class Preview:
     """The findings as JSON values; `whole`: the end of the input was reached.
 
     `suspicious` names differ only in capitals, spaces or Unicode normalization: they are two objects to the engine, but
-    usually one to the person who typed them. A question is `repeated` if the same objects were compared before.
+    usually one to the person who typed them. A question is `repeated` if the same objects were compared before, in
+    another response than a copy that was sent twice.
     """
 
     read_as: str
@@ -96,14 +99,15 @@ def preview(settings: Settings, max_events: int) -> Preview:
     prepared = prepare(settings)
     if prepared.rivals:
         return _with_rivals(settings, prepared)
-    settings = prepared.raise_if_undecided().settings
+    given, settings = settings, prepared.raise_if_undecided().settings
+    useless = check_filters(settings, given)
     settings = structs.replace(settings, follow=False)
     ingest = RecordDecoder(event_options(settings)._replace(provenance=True), settings.input.format)
     result = Preview(prepared.line, first_columns(settings))
     result.used_as = _used_as(event_options(settings), result.columns)
     result.evidence = [list(decision) for decision in prepared.evidence if decision.topic != IN_DOUBT]
     result.command, result.report = command_of(settings), _report_of(settings)
-    result.notices += in_doubt(prepared.evidence)
+    result.notices += [*useless, *in_doubt(prepared.evidence)]
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
     names: dict[str, None] = {}
     workers: Counter[str] = Counter()
@@ -111,7 +115,7 @@ def preview(settings: Settings, max_events: int) -> Preview:
     messages: Counter[str] = Counter()
     number: dict[str, int] = {}  # of each object
     compared: list[np.ndarray] = [np.empty((0, 2), np.int64)]  # pairs of objects of the same comparison
-    last_answer: dict[Any, frozenset[Any]] = {}  # question -> its last answer
+    of_all, of_unique, unique = _Repetitions(), _Repetitions(), Repeats(drop=True)
     for block in _blocks(settings, ingest, result, max_events):
         events = block.decoded
         result.events += sum(events.events.values())
@@ -138,13 +142,9 @@ def preview(settings: Settings, max_events: int) -> Preview:
             for worker, answer in answers(part):
                 if len(result.first) < N_FIRST:
                     result.first.append(in_words(worker, answer))
-                question, sides = (
-                    _question_of(answer),
-                    frozenset((frozenset(of[:2]), frozenset(of[2:])) for of in answer),
-                )
-                result.repeated += question in last_answer
-                result.repeated_alike += last_answer.get(question) == sides
-                last_answer[question] = sides
+                of_all.count(answer)
+            for _, answer in answers(unique.without(part)):
+                of_unique.count(answer)
     lines.close()
     n_read = first_records(settings).size  # of the first rows, those that cannot be parsed are not among them
     if result.evidence and n_read + sum(result.refused.values()) >= MAX_ROWS:
@@ -153,6 +153,9 @@ def preview(settings: Settings, max_events: int) -> Preview:
     result.first_refused = [first_places[message] for message in commonest if message in first_places]
     result.no_answers = _no_answers(settings) if result.refused else ""
     result.sent_twice = ingest.repeats.in_words()
+    without_copies = unique.of_participant.total() == unique.counted  # else equal times mean nothing for somebody
+    repetitions = of_unique if without_copies else of_all
+    result.repeated, result.repeated_alike = repetitions.n, repetitions.alike
     result.max_reject_ratio = settings.input.max_reject_ratio
     if result.is_refused:
         working = working_readings(settings)
@@ -242,6 +245,21 @@ def _blocks(settings: Settings, ingest: RecordDecoder, result: Preview, max_even
                     break
         if not result.whole:
             return
+
+
+@dataclass
+class _Repetitions:
+    """How many questions were asked before, and how many of these had the same answer as the last time."""
+
+    n: int = 0
+    alike: int = 0
+    last_answer: dict[Any, frozenset[Any]] = field(default_factory=dict)  # of each question
+
+    def count(self, answer: list[tuple[str, ...]]) -> None:
+        question, sides = _question_of(answer), frozenset((frozenset(of[:2]), frozenset(of[2:])) for of in answer)
+        self.n += question in self.last_answer
+        self.alike += self.last_answer.get(question) == sides
+        self.last_answer[question] = sides
 
 
 def _question_of(answer: list[tuple[str, ...]]) -> Any:

@@ -66,7 +66,7 @@ def result_line(
     rejected_now.subtract(counters_before.rejected)
     parts = [
         f"{_not_read(run)}{_number_of(counters_now.events - counters_before.events, 'event')}{_of(sources)} read: "
-        f"{_number_of(counters_now.comparisons - counters_before.comparisons, 'comparison')}",
+        f"{_number_of(counters_now.comparisons - counters_before.comparisons, 'comparison')}{_remaining(run)}",
         f"{sum(rejected_now.values()):,} rejected{_why(run, +rejected_now)}",
     ]
     if counters_now.filtered > counters_before.filtered:
@@ -80,10 +80,13 @@ def result_line(
         )
         parts.append(f"{n_rows:,} excluded ({', '.join(reasons)})")
     models = f"{_fitted_models(run, failed)}{_unused_answer_column(run)}"
-    also = "".join(f"; {finding.text}" for finding in findings_now.get("excluded", ()) if finding.what == "excluded")
-    also += "".join(
-        f"; {finding.text.rstrip('.')}" for finding in findings_now.get("clusters", ()) if finding.what == "clusters"
-    )
+    outcomes = [
+        finding
+        for topic in ("excluded", "clusters")
+        for finding in findings_now.get(topic, ())
+        if finding.what == topic
+    ]
+    also = "".join(f"; {finding.text.rstrip('.')}" for finding in outcomes)
     parts.append(f"{_number_of(len(run.learning.engine.objects), 'object')}; {models}{also}; next: {_next(run)}")
     return ", ".join(parts)
 
@@ -136,6 +139,14 @@ def _read_before(run: OpenRun) -> str:
     newest = run.publishing.published.newest
     options = newest.snapshot.counters.get("input", {}).get("options") if newest else None
     return f", read with {as_arguments(options)}" if isinstance(options, dict) else ""
+
+
+def _remaining(run: OpenRun) -> str:
+    """How many comparisons of the state models are fitted to, where participants are excluded."""
+    newest = run.publishing.published.newest
+    if newest is None or not newest.excluded:
+        return ""
+    return f" ({newest.snapshot.counters['comparisons']:,} in total without the excluded participants)"
 
 
 def _why(run: OpenRun, by_reason: Mapping[str, int]) -> str:

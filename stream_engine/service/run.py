@@ -24,6 +24,7 @@ from stream_engine.formats.reading import DOUBTFUL_ROWS, excluding, in_doubt
 from stream_engine.input.layout_inference import examples, prepare
 from stream_engine.input.settings import BadSettings, Settings
 from stream_engine.input.settings.loading import plain_settings
+from stream_engine.input.where_checks import check_filters
 from stream_engine.service.context import Context
 from stream_engine.service.main_loop import consume
 from stream_engine.service.memory import one_heap
@@ -47,12 +48,15 @@ def run(
     say: Callable[[str], None] | None = None,
     meanwhile: Callable[[list[str]], None] | None = None,
     command: str = "",
+    exclude: Callable[[], None] | None = None,
 ) -> float:
     """Consume, snapshot, refit and serve until the input ends or SIGTERM/SIGINT requests a stop.
 
     `start_over` removes the content of the state; `say` is called with one line that describes the outcome, and
     `meanwhile` when the refits of the final snapshot run and after each but the last, with the kinds that still run.
-    `command` is the command to repeat with more options if the input can be read in two ways; by default `run`.
+    If there are events, `exclude` is called after the refits, to exclude participants from what `say` is told; by
+    then the state is free. `command` is the command to repeat with more options if the input can be read in two ways;
+    by default `run`.
 
     Returns the seconds until the final snapshot was published, without its refits. Raises `BadSettings`,
     `connectors.UnusableSource`, `RunFailed`, `connectors.SourceFailed`, `StateInUse`, …
@@ -70,6 +74,8 @@ def run(
     one_heap()
     compiles = _nothing_is_compiled()  # before the first line is read, by a kernel
     prepared = prepare(settings, command)
+    continues = not start_over and bool(Store(directory).sequences())
+    useless = [] if prepared.problem else check_filters(prepared.settings, settings, may_come_later=continues)
     began_at = time.monotonic()
     requests = Requests()
     requests.reloads.append(OUTPUT.reopen)
@@ -95,18 +101,22 @@ def run(
             open_state.service_manager.stopping()
             seconds = time.monotonic() - began_at
             refits = open_state.publishing.refits
-            refits.finish(progress, meanwhile)
+            if not command or open_state.learning.engine.counters["events"]:  # no page is made of nothing
+                refits.finish(progress, meanwhile)
             open_state.publishing.results.finish()
-            if say:
-                counters = open_state.learning.engine.counters
-                if counters["events"] > counters_before.events and not DEADLY & counters["rejected"].keys():
-                    read_as = [prepared.line] if prepared.line else []
-                    for line in (*read_as, *(f"for example: {answer}" for answer in examples(open_state.settings))):
-                        say(line)
-                findings_now = findings_of(open_state, command)
-                for text in (*in_doubt(prepared.evidence), *cautions(open_state), *warned(findings_now)):
-                    say(f"warning: {text}")
-                say(result_line(open_state, counters_before, refits.failed, findings_now))
+    if exclude and open_state.learning.engine.counters["events"]:
+        exclude()
+        open_state.publishing.published.renew_artifacts()
+    if say:
+        counters = open_state.learning.engine.counters
+        if counters["events"] > counters_before.events and not DEADLY & counters["rejected"].keys():
+            read_as = [prepared.line] if prepared.line else []
+            for line in (*read_as, *(f"for example: {answer}" for answer in examples(open_state.settings))):
+                say(line)
+        findings_now = findings_of(open_state, command)
+        for text in (*useless, *in_doubt(prepared.evidence), *cautions(open_state), *warned(findings_now)):
+            say(f"warning: {text}")
+        say(result_line(open_state, counters_before, refits.failed, findings_now))
     return seconds
 
 

@@ -193,7 +193,7 @@ def test_an_unterminated_last_line_that_has_grown_is_not_read_as_two(tmp_path):
         ("missing.jsonl", "No such file or directory"),
         ("x.parquet.gz", "text"),
         ("*.csv", "file"),
-        ("x.log", "'.log'"),
+        ("x.log", "'.log' … CSV or Excel"),
         ("pipe.jsonl", "regular file"),
         ("*", "'.log'"),
     ],

@@ -114,6 +114,11 @@ def test_the_power_of_a_check_is_never_certain_and_has_its_range():
     assert "less than 1 %" in agreement._power(found._replace(power=0.0, power_range=(0.0, 0.0)))
 
 
+def test_commands_for_a_page_of_a_state_write_the_page_that_was_written():
+    assert Commands("s").report == "stream-engine report --state s"
+    assert Commands("s", out="a b.html").report == "stream-engine report --state s --out 'a b.html'"
+
+
 def copied(name: str = "z 2") -> list[dict]:
     """Answers of ten participants, and those of p3 once more under another name."""
     events = responses(np.random.default_rng(6), {f"p{i}": 60 for i in range(10)})
@@ -292,6 +297,13 @@ def test_more_answers_are_useless_where_the_whole_interval_is_near_chance(accura
     assert ("hardly help" in found.text) == useless == ("Collect more answers" not in found.text)
 
 
+def test_what_can_be_gained_is_the_difference_of_the_printed_numbers():
+    best = {"model": "embedding", "accuracy": 0.8896, "standard_error": 0.01, "ceiling_at_most": 0.9294}
+    facts = SimpleNamespace(best=best, held_out=900, beats_chance=True, who_counts_too="")
+    _, ceiling = models.accuracy(facts)
+    assert states(ceiling.text, "92.9 % … 3.9 points")  # 92.9 - 89.0
+
+
 def test_one_participant_who_answers_again_agrees_with_nobody_but_themselves():
     events = responses(np.random.default_rng(4), {"p0": 40}, n=6) * 4
     made = study(events).fit("embedding", **QUICK)
@@ -444,7 +456,9 @@ def test_every_topic_says_something_true_of_a_state_without_answers():
 
 def test_no_state_is_named_where_a_report_read_the_files_itself():
     snapshot = study([{"anchor": "a", "near": "b", "far": "c"}]).snapshot
+    assert "None was rejected" in next(read_findings(Facts(Published(snapshot, {})))).text
     snapshot.counters["rejected"]["not_distinct"] = 3
+    assert "None was rejected" not in next(read_findings(Facts(Published(snapshot, {})))).text
     for typed, command in (("", "stream-engine dead-letters show --state DIR"), ("stream-engine report f.csv", "")):
         facts = Facts(Published(snapshot, {}), Commands("DIR", typed))
         assert next(each for each in read_findings(facts) if each.what == "rejected").command == command

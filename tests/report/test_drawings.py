@@ -70,7 +70,9 @@ def test_all_marks_lie_in_the_frame_and_names_are_escaped(equal):
         assert left <= float(use.get("x")) <= left + wide
         assert top <= float(use.get("y")) <= top + high
     texts = ["".join(e.itertext()) for e in made.iter() if e.tag.endswith("text")]
-    assert {"<b>", "a & b", "x axis", "y & z", "people <agree>"} <= set(texts)
+    assert {"<b>", "a & b", "x axis", "y & z", "people", "<agree>"} <= set(texts)
+    (beside,) = (e for e in made.iter() if e.tag.endswith("text") and e.text == "<agree>")
+    assert float(beside.get("x")) > left + wide, "a rule's text is where no mark is"
     shapes = {e.get("id") for e in made.iter() if e.tag.endswith("path") and e.get("id")}
     assert {use.get("href").removeprefix("#") for use in uses} == shapes
 
@@ -266,14 +268,12 @@ def test_every_mark_of_a_figure_lies_where_its_values_say():
     (line,) = axes_of(dashed).lines
     assert (line.get_linestyle(), line.get_marker()) == ("--", "None")
     drawn = axes_of(curve, rules)
-    assert [each.get_text() for each in drawn.texts] == ["people <agree>"]
+    assert [each.get_text().split() for each in drawn.texts] == [["people", "<agree>"]]
     (rule,) = (each for each in drawn.lines if each.get_linestyle() == "--")
     assert list(rule.get_ydata()) == [0.5, 0.5]
     texts = axes_of(curve, Rules((0.80, 0.81), ("below", "above"))).texts
-    assert [(each.get_text(), each.get_va(), bool(each.xyann[1] > 0)) for each in texts] == [
-        ("below", "top", False),
-        ("above", "bottom", True),
-    ]
+    assert [(each.get_text(), each.get_va()) for each in texts] == [("below", "top"), ("above", "bottom")]
+    assert all(each.xy[0] == 1 and each.xyann[0] > 0 for each in texts), "to the right of the axes"
 
 
 def test_axes_of_a_figure_are_those_of_the_drawing():

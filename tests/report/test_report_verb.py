@@ -32,7 +32,7 @@ def test_one_file_that_needs_nothing_else(study, tmp_path):
     for block in re.findall(r"<script>(.*?)</script>", html, re.S) + re.findall(r"<style>(.*?)</style>", html, re.S):
         assert f"'sha256-{base64.b64encode(hashlib.sha256(block.encode()).digest()).decode()}'" in policy
     assert sorted(held(html)["names"]) == sorted(names(10))
-    assert html == page_of(study, tmp_path / "again.html")
+    assert html == page_of(study, tmp_path / "r.html")
 
 
 def page_of(study, out, *more) -> str:
@@ -53,21 +53,24 @@ def test_the_page_is_there_while_refits_are_still_running_and_ends_as_that_of_a_
     run_over_it = state(tmp_path, answers(6, 200), config=QUICK)
     out, real, pages, begun = tmp_path / "r.html", run.run, [], []
 
-    def slow(settings, bars, say, meanwhile, command):
+    def slow(settings, bars, say, meanwhile, command, exclude):
         def told(running):
             meanwhile(running)
             begun.append((running, out.read_text()))
 
-        real(settings, bars, say=say, meanwhile=meanwhile and told, command=command)
+        if not meanwhile:
+            pages.append(None)
+        real(settings, bars, say=say, meanwhile=meanwhile and told, command=command, exclude=exclude)
         if meanwhile:
             meanwhile(["sdp_clustering"])
-        pages.append(out.read_text() if meanwhile else None)
+            pages.append(out.read_text())
 
     monkeypatch.setattr(run, "run", slow)
     given = "report", tmp_path / "events.jsonl", "--config", tmp_path / "engine.toml"
     said = engine(*given, "--out", out).stderr
     assert "200 comparisons" in said and "is more like" in said and "--state /tmp" not in said
-    assert "--state DIR " in out.read_text(), "the folder that it was made in is gone"
+    assert f"{out}  preliminary" in said, "not on a terminal, too"
+    assert "--state DIR " in re.sub("<[^>]*>", "", out.read_text()), "the folder that it was made in is gone"
     assert held(out.read_text()) == held(page_of(run_over_it, tmp_path / "s.html"))
     running, first = begun[0]
     assert "embedding" in running and held(first)["maps"], "the first page has a quick map"
@@ -77,6 +80,35 @@ def test_the_page_is_there_while_refits_are_still_running_and_ends_as_that_of_a_
     assert 'http-equiv="refresh"' not in out.read_text() and "Preliminary" not in out.read_text()
     engine(*given, "--out", out, "--exclude", "nobody", status=None)
     assert pages[1:] == [None], "a page without the exclusion was shown"
+
+
+def test_what_is_printed_beside_a_page_with_exclusions_is_what_the_page_says(tmp_path):
+    people = [{**event, "worker": f"w{number % 4}"} for number, event in enumerate(answers(6, 200))]
+    state(tmp_path, people, config=QUICK)
+    given = "report", tmp_path / "events.jsonl", "--config", tmp_path / "engine.toml", "--out", tmp_path / "r.html"
+    said = engine(*given, "--exclude", "participant=w1").stderr.splitlines()[-1]
+    assert "preliminary" not in said and "200 comparisons (150 in total without" in said and "excluded: w1" in said
+    assert "150 comparisons" in (tmp_path / "r.html").read_text()
+
+
+def test_nothing_is_fitted_for_a_page_of_no_answers(tmp_path):
+    (tmp_path / "e.csv").write_text("anchor,near,far\n")
+    said = engine("report", tmp_path / "e.csv", "--out", tmp_path / "r.html", status=1).stderr
+    assert "got 0 answers" in said and "refit" not in said and "nothing fitted" in said
+
+
+def test_filters_without_effect_are_errors_of_files_and_warnings_of_what_goes_on(tmp_path):
+    rows = [{**event, "phase": ("try", "test")[number % 2]} for number, event in enumerate(answers(6, 200))]
+    file = jsonl(tmp_path / "e.jsonl", rows)
+    for verb, *more in (("preview",), ("run", "--state", tmp_path / "s", "--no-refits")):
+        said = one_line(engine(verb, file, *more, "--where", "phase!=tri", status=2).stderr)
+        assert "phase!=tri" in said and "(try, test)" in said
+    assert not (tmp_path / "s").exists()
+    assert "warning" in engine("preview", file, "--where", "phase!=try|tri").stdout
+    run = ("run", "--state", tmp_path / "s", "--no-refits", "--where", "phase!=try")
+    assert "warning" not in engine(*run, file).stderr
+    later = jsonl(tmp_path / "later.jsonl", [row for row in rows if row["phase"] == "test"])
+    assert "warning: none of the 100 rows has phase=try" in engine(*run, later).stderr
 
 
 def test_figures_beside_it(study, tmp_path):

@@ -16,7 +16,7 @@ SOURCES = ("a/x.csv", "kafka://broker:9092/topic", "y.jsonl", "z.csv", "w.csv")
 def run_of(counters: dict | None = None, sources=SOURCES[:1], artifacts=None, first="", not_utf8=0, refits=True):
     """As much of a run as the line is made of; `counters` over those of an engine that has read nothing."""
     counted = Engine(("adds3",), False).counters | {"input": {"options": {}}} | (counters or {})
-    newest = SimpleNamespace(artifacts=artifacts, snapshot=SimpleNamespace(digest="now", counters=counted))
+    newest = SimpleNamespace(artifacts=artifacts, snapshot=SimpleNamespace(digest="now", counters=counted), excluded=())
     read = SimpleNamespace(where={"phase!=": "practice"}, columns={}, labels=None, drop_duplicates=False)
     refit_settings = SimpleNamespace(all_kinds=refits)
     settings = SimpleNamespace(source=sources, state="s", refits=refit_settings, dead_letters=None, input=read)

@@ -142,7 +142,7 @@ def read(facts: Facts) -> Iterator[Finding]:
         ends = 3 * summary["triplets"] + 4 * summary["quadruplets"]
         text += f"; each object appears in {some(round(ends / summary['objects']), 'comparison')} on average"
     figures = {name: summary[name] for name in ("events", "objects", "comparisons")}
-    yield Finding("read", f"{text}.", figures)
+    yield Finding("read", f"{text}." if rejected else f"{text}. None was rejected.", figures)
     for doubt in facts.commands.doubts:
         if not any(f"!={name}" in doubt for name in facts.published.excluded):  # the filter that would leave them out
             yield Finding("doubtful_rows", f"Rows in doubt: {doubt}.", level=WARNING)

@@ -27,7 +27,7 @@ class Commands(NamedTuple):
     """How a person asks further: the state, and the report command that was typed where it read SOURCE... itself.
     `read_by`: the input options of SOURCE..., as they are typed; `in_use`: a run is at work on the state, and fits what
     is missing; `lists`: what is written lists participants; `doubts`: what reading said of rows that count, and perhaps
-    should not."""
+    should not; `out`: the file of the page of a state, where it was named."""
 
     state: str = "DIR"
     typed: str = ""
@@ -35,6 +35,7 @@ class Commands(NamedTuple):
     lists: bool = False
     read_by: str = ""
     doubts: tuple[str, ...] = ()
+    out: str = ""
 
     def refit(self, kind: str) -> str:
         """The command that fits a model; "" while a run does."""
@@ -56,7 +57,8 @@ class Commands(NamedTuple):
     @property
     def report(self) -> str:
         """The command that makes the page, for further options."""
-        return self.typed or f"stream-engine report --state {self.state}"
+        out = f" --out {shlex.quote(self.out)}" if self.out else ""
+        return self.typed or f"stream-engine report --state {self.state}{out}"
 
     @property
     def lists_participants(self) -> bool:

@@ -90,7 +90,8 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         gap = most - share
         also = f" ({facts.who_counts_too})" if facts.who_counts_too else ""
         text = f"The noise ceiling for a model without individual differences is at most {percent(most)}{also}"
-        more = f", so at most {100 * gap:.1f} points can be gained."
+        printed_gap = float(f"{100 * most:.1f}") - float(f"{100 * share:.1f}")
+        more = f", so at most {printed_gap:.1f} points can be gained."
         text += "; the model reaches it." if gap < CLOSE_TO_CEILING else more
         yield Finding("noise_ceiling", text, {"at_most": most})
     elif facts.beats_chance and figure(facts.ceiling, "others") is not None:
