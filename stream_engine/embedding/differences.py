@@ -20,7 +20,7 @@ from stream_engine.data.answers import Answers
 from stream_engine.embedding import weight_selection
 from stream_engine.embedding.fit import Embedding, Setting
 from stream_engine.embedding.individual import Individual, Weights, fit_with
-from stream_engine.embedding.own_map_selection import stack_own_maps
+from stream_engine.embedding.own_map_selection import OwnMapOdds, own_map_odds
 from stream_engine.embedding.own_maps import OwnMaps, selected_maps
 from stream_engine.embedding.participant_folds import ParticipantFolds, Progress, mean_gain
 from stream_engine.embedding.questions import of_answers
@@ -38,6 +38,24 @@ MAX_COORDINATES = 4_000_000  # of all participants' copies of the objects, above
 DIFFER, ALIKE = "participants differ", "no individual differences found"
 
 
+class HeldOutOdds(NamedTuple):
+    """Log odds of the answers of participants, each by models of the answers of the other folds."""
+
+    answers: Answers  # m of them
+    unit: np.ndarray  # (m,)
+    by_map: np.ndarray  # (m,) by the group's map
+    by_weights: np.ndarray | None  # (m,) by weights, if they are used
+    own_maps: OwnMapOdds | None
+
+    def weights_gain(self, mask: np.ndarray) -> bool:
+        """Whether weights predict the answers of a (m,) mask significantly better than the map."""
+        if self.by_weights is None or not mask.any():
+            return False
+        unit = np.unique(self.unit[mask], return_inverse=True)[1].reshape(-1)
+        times, difference = self.answers.times[mask], losses(self.by_map[mask]) - losses(self.by_weights[mask])
+        return mean_gain(np.bincount(unit, times * difference), np.bincount(unit, times))[2] < weight_selection.LEVEL
+
+
 class Differences(NamedTuple):
     """What was tested and selected. Gains are in nats an answer; rows of arrays are participants."""
 
@@ -45,6 +63,7 @@ class Differences(NamedTuple):
     n_participants: int = 0  # with enough answers for a map or weights of their own
     p_value: float | None = None  # that everybody sees one map (score test, all participants together)
     weights: Weights | None = None
+    axes: np.ndarray | None = None  # (n, k) on which fits with weights begin
     gain_of_weights: float | None = None
     p_of_weights: float | None = None
     stack: np.ndarray | None = None  # (w, 2) coefficients of the group's and of the own log odds
@@ -53,11 +72,29 @@ class Differences(NamedTuple):
     standard_error: np.ndarray | None = None
     p_values: np.ndarray | None = None  # (w,) corrected
     objects: tuple[list[int], ...] = ()  # of those who differ, the objects whose answers gain most
+    held_out: HeldOutOdds | None = None  # what was selected by
+    always: bool = False  # whether weights are used whatever the test says
 
     @property
     def differing_participants(self) -> np.ndarray:
         """Rows of the participants who differ significantly."""
         return np.flatnonzero(self.p_values < LEVEL) if self.p_values is not None else np.zeros(0, np.int64)
+
+    def without(self, is_left_out: np.ndarray) -> "Differences":
+        """The same selected without the answers in the responses of a (U,) bool mask: whether weights are used, and
+        the coefficients of own maps. Numbers of dimensions, shrinkage and ridges, of which there are few, stay."""
+        held_out = self.held_out
+        if held_out is None:
+            return self
+        mask, base, result = ~held_out.answers.in_responses(is_left_out), held_out.by_map, self
+        if held_out.by_weights is not None and (self.always or held_out.weights_gain(mask)):
+            base = held_out.by_weights
+        else:
+            result = result._replace(weights=None)
+        if held_out.own_maps is not None:
+            stack, setting = held_out.own_maps.select(base, mask, len(held_out.answers.participants))
+            result = result._replace(stack=stack, map_setting=setting)
+        return result
 
     @property
     def map_owners(self) -> np.ndarray:
@@ -86,11 +123,9 @@ def differences(
     given_d: bool = False,
     fixed_lapse: bool = False,
     always: bool = False,
-    only_weights: bool = False,
     progress: Progress = lambda done, total, **figures: None,
 ) -> Differences:
-    """Test and select; `group_map` was fitted to the answers. `always`: weights whatever the tests say; `only_weights`:
-    no maps of single participants."""
+    """Test and select; `group_map` was fitted to the answers. `always`: weights whatever the tests say."""
     n_answers = np.bincount(answers.participant + 1, minlength=1 + len(answers.participants))[1:]
     n_participants = int((n_answers > 0).sum())
     if n_participants < 2:
@@ -98,7 +133,6 @@ def differences(
     n_seen, n_copies = _objects_seen(answers)
     if n_copies * setting.d > MAX_COORDINATES:
         return Differences(f"more than {MAX_COORDINATES:,} coordinates of participants", n_participants)
-    answers = _units_by_participant(answers)
     map_test, axes_test = score_tests(group_map, answers)
     p_value = min(1.0, 2 * min(map_test.pooled, axes_test.pooled))
     smaller_p = np.where(n_answers > 0, np.minimum(map_test.p_value, axes_test.p_value), np.nan)
@@ -108,16 +142,21 @@ def differences(
     result = alike = Differences(ALIKE, n_participants, p_value)
     if not likely and not len(candidates) and not always:
         return alike
-    folds = ParticipantFolds(answers, group_map, setting, fixed_lapse, only_weights, progress)
-    base = folds.log_odds
+    folds = ParticipantFolds(answers, group_map, setting, fixed_lapse, progress)
+    base, by_weights, own_maps = folds.log_odds, None, None
     test = select_weights(folds, given_d, always) if likely or always else None
     if test is not None:
-        base = test.log_odds
-        result = alike._replace(weights=test.weights, gain_of_weights=test.gain, p_of_weights=test.p_value)
-    if len(candidates) and not only_weights:
-        stack = stack_own_maps(folds, base, candidates)
-        result = result._replace(stack=stack.coefficients, map_setting=stack.setting)
-        result = _with_gains(result, folds, stack.log_odds, 2 * smaller_p)
+        result = alike._replace(gain_of_weights=test.gain, p_of_weights=test.p_value)
+    if test is not None and test.weights is not None:
+        result = result._replace(weights=test.weights, axes=test.axes)
+        base = by_weights = test.log_odds
+    if len(candidates):
+        own_maps = own_map_odds(folds, candidates)
+        stack, map_setting = own_maps.select(base, np.ones(len(base), bool), len(answers.participants))
+        result = result._replace(stack=stack, map_setting=map_setting)
+        result = _with_gains(result, folds, own_maps.cross_fit(base), 2 * smaller_p)
+    held_out = HeldOutOdds(folds.targets, folds.unit, folds.log_odds, by_weights, own_maps)
+    result = result._replace(held_out=held_out, always=always)
     if len(result.differing_participants) or (test is not None and test.p_value < weight_selection.LEVEL):
         return result._replace(verdict=DIFFER)
     return result if result.weights or len(result.map_owners) else alike
@@ -128,13 +167,6 @@ def _objects_seen(answers: Answers) -> tuple[np.ndarray, int]:
     pairs = np.unique(answers.participant.astype(np.int64)[:, None] * answers.n_objects + answers.rows)
     participant = pairs // answers.n_objects
     return np.bincount(participant[participant >= 0], minlength=len(answers.participants)), len(pairs)
-
-
-def _units_by_participant(answers: Answers) -> Answers:
-    """The same answers; where units are questions, which several participants may have answered, those of each are a
-    unit by themselves."""
-    pair = answers.response * (1 + len(answers.participants)) + answers.participant + 1
-    return answers._replace(response=np.unique(pair, return_inverse=True)[1].reshape(-1))
 
 
 def _with_gains(result: Differences, folds: ParticipantFolds, log_odds: np.ndarray, p_score: np.ndarray) -> Differences:
@@ -170,7 +202,7 @@ def fit_parts(selection: Differences, answers: Answers, group_map: Embedding, **
     """The parts that were selected, fitted to these answers."""
     individual = None
     if selection.weights is not None:
-        individual = fit_with(of_answers(answers), group_map, selection.weights, **limits)
+        individual = fit_with(of_answers(answers), group_map, selection.weights, selection.axes, **limits)
     maps, setting = None, selection.map_setting
     if setting is not None and len(selection.map_owners):
         named = answers.of(answers.participant >= 0)
