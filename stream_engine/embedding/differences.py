@@ -30,9 +30,8 @@ from stream_engine.embedding.weight_selection import select_weights
 from stream_engine.evaluation.response_checks import holm
 
 LEVEL = 0.05
-# Levels of a participant's score test, between which no map of their own is fitted any more: 0.1 with many
-# participants, and where `CHANCE_PASSES` would pass by chance, up to 0.5.
-SCREEN_LEVELS, CHANCE_PASSES = (0.1, 0.5), 2
+# The level of a participant's score test for a map of their own, by which so many pass by chance; at most one half.
+CHANCE_PASSES, MAX_SCREEN_LEVEL = 2, 0.5
 N_OBJECTS = 3  # that are named for each participant who differs
 MAX_COORDINATES = 4_000_000  # of all participants' copies of the objects, above which nothing is fitted: 32 MB
 DIFFER, ALIKE = "participants differ", "no individual differences found"
@@ -80,9 +79,10 @@ class Differences(NamedTuple):
         """Rows of the participants who differ significantly."""
         return np.flatnonzero(self.p_values < LEVEL) if self.p_values is not None else np.zeros(0, np.int64)
 
-    def without(self, is_left_out: np.ndarray) -> "Differences":
+    def without(self, is_left_out: np.ndarray, only_weights: bool = False) -> "Differences":
         """The same selected without the answers in the responses of a (U,) bool mask: whether weights are used, and
-        the coefficients of own maps. Numbers of dimensions, shrinkage and ridges, of which there are few, stay."""
+        the coefficients of own maps. Numbers of dimensions, shrinkage and ridges, of which there are few, stay.
+        `only_weights`: no maps of single participants."""
         held_out = self.held_out
         if held_out is None:
             return self
@@ -91,6 +91,8 @@ class Differences(NamedTuple):
             base = held_out.by_weights
         else:
             result = result._replace(weights=None)
+        if only_weights:
+            return result._replace(stack=None, map_setting=None)
         if held_out.own_maps is not None:
             stack, setting = held_out.own_maps.select(base, mask, len(held_out.answers.participants))
             result = result._replace(stack=stack, map_setting=setting)
@@ -136,7 +138,7 @@ def differences(
     map_test, axes_test = score_tests(group_map, answers)
     p_value = min(1.0, 2 * min(map_test.pooled, axes_test.pooled))
     smaller_p = np.where(n_answers > 0, np.minimum(map_test.p_value, axes_test.p_value), np.nan)
-    candidates = np.flatnonzero(smaller_p < np.clip(CHANCE_PASSES / n_participants, *SCREEN_LEVELS))
+    candidates = np.flatnonzero(smaller_p < min(CHANCE_PASSES / n_participants, MAX_SCREEN_LEVEL))
     candidates = candidates[n_answers[candidates] >= n_seen[candidates]]
     likely = p_value < LEVEL or bool(np.nanmin(holm(2 * smaller_p)) < LEVEL)
     result = alike = Differences(ALIKE, n_participants, p_value)

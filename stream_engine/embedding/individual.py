@@ -17,7 +17,7 @@ import numpy as np
 
 from stream_engine.embedding.calibration import Calibration
 from stream_engine.embedding.descent import minimise
-from stream_engine.embedding.fit import LARGE, LOOSE, ROUGH, Embedding, Setting, _objective, fit, with_setting
+from stream_engine.embedding.fit import COARSE, LARGE, LOOSE, ROUGH, Embedding, Setting, _objective, fit, with_setting
 from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.lapse_prior import FIRST
 from stream_engine.embedding.principal_axes import on_own_axes
@@ -151,7 +151,7 @@ def starting_map(
         return pooled_map(questions, setting)
     if selection.d in (0, group_map.points.shape[1]):
         return group_map
-    options: dict[str, Any] = {"lapse": group_map.lapse, "fixed_lapse": fixed_lapse, "tolerance": ROUGH}
+    options: dict[str, Any] = {"lapse": group_map.lapse, "fixed_lapse": fixed_lapse, "tolerance": COARSE}
     return fit(questions, *setting[1:], kernel=setting.kernel, start=group_map.points, **options)
 
 

@@ -14,6 +14,7 @@ from stream_engine.embedding.participant_folds import FOLDS, ParticipantFolds
 from stream_engine.embedding.stacking import GROUP, losses, stack_coefficients
 
 AVERAGED_ANSWERS = 1_000  # of the participants with the fewest, whose maps are averaged over draws: 3 CPU s at most
+MAX_AVERAGED = 500  # answers of one of them: of more, one fit is sure enough
 MIN_SELECTION_ANSWERS = 100  # held-out answers of a participant by which the setting of their map is selected
 NEGLIGIBLE = 0.05  # difference of coefficients from the group's: at most .0006 nats an answer, whatever its odds
 
@@ -90,6 +91,7 @@ def _predict_own(folds: ParticipantFolds, answers: _Candidates) -> tuple[np.ndar
     average = np.zeros(n, bool)
     fewest = np.argsort(count, kind="stable")
     average[fewest[np.cumsum(count[fewest]) <= AVERAGED_ANSWERS]] = True
+    average &= count <= MAX_AVERAGED
     setting = np.full(n, AVERAGE)
     if not average.all():
         n_selection_folds = np.where(average, 0, np.ceil(FOLDS * MIN_SELECTION_ANSWERS / np.maximum(count, 1)))

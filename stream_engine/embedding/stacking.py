@@ -17,7 +17,8 @@ PRIOR_PARTICIPANTS = np.array(
     [1.0, *[1 / (len(TAUS) - 1)] * (len(TAUS) - 1)]
 )  # participants' worth of prior, half of it alike
 GROUP = (1.0, 0.0)
-STEPS, PASSES = 12, 100  # of Newton's method; of EM
+STEPS, PASSES = 12, 100  # of Newton's method at most; of EM
+CONVERGED = 1e-4  # length of the last step of Newton's method
 MAX_COEFFICIENT = 3.0  # neither coefficient is larger
 
 
@@ -68,10 +69,12 @@ def _candidates(group, own, times, first):
                 slope_a, slope_b = slope_a - precision * (a - GROUP[0]), slope_b - precision * (b - GROUP[1])
                 curve_a, curve_b = curve_a + precision, curve_b + precision
                 determinant = curve_a * curve_b - cross * cross
-                a += (curve_b * slope_a - cross * slope_b) / determinant
-                b += (curve_a * slope_b - cross * slope_a) / determinant
-                a = min(max(a, -MAX_COEFFICIENT), MAX_COEFFICIENT)
-                b = min(max(b, -MAX_COEFFICIENT), MAX_COEFFICIENT)
+                step_a = (curve_b * slope_a - cross * slope_b) / determinant
+                step_b = (curve_a * slope_b - cross * slope_a) / determinant
+                a = min(max(a + step_a, -MAX_COEFFICIENT), MAX_COEFFICIENT)
+                b = min(max(b + step_b, -MAX_COEFFICIENT), MAX_COEFFICIENT)
+                if step_a * step_a + step_b * step_b < CONVERGED * CONVERGED:
+                    break
             coefficients[number, at, 0], coefficients[number, at, 1] = a, b
             prior = precision / 2 * ((a - GROUP[0]) ** 2 + (b - GROUP[1]) ** 2) - np.log(precision)
             logs[number, at] = -_sums(odds[0], odds[1], n, a, b)[0] - prior - np.log(determinant) / 2

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stream_engine.embedding.calibration import calibrate
+from stream_engine.embedding.choice import TOLERATED_LOSS
 from stream_engine.embedding.fit import ROUGH
 from stream_engine.embedding.held_out import known_lapses, population_lapse
 from stream_engine.embedding.individual import (
@@ -30,7 +31,6 @@ from stream_engine.evaluation.answer_probabilities import margins
 LEVEL = 0.01  # of the test
 FIRST_SHRINKAGE = SHRINKAGES[len(SHRINKAGES) // 2]
 DIMENSIONS = (2, 3, 4, 5, 8, 12, 18, 27)
-MIN_GAIN = 1e-3  # nats an answer that another setting must gain to be better: half the standard error of 5,000 answers
 AXES_ANSWERS = 40_000  # to which the fit is made whose axes all others begin at
 HIGH_LAPSE = 0.3  # a lapse rate that may be that of a participant who sees things differently,
 MAX_POOLED_DIMENSIONS = 3  # and more dimensions have room for what either group sees
@@ -58,7 +58,7 @@ def select_weights(folds: ParticipantFolds, given_d: bool, always: bool) -> Weig
         best = min(best, search.attempt(best.setting._replace(pooled=True)), key=lambda each: each.loss)
     best = search.improve(best, "shrinkage", SHRINKAGES)
     if not given_d:
-        best = search.improve(best, "d", [d for d in DIMENSIONS if d < n_objects])
+        best = search.improve(best, "d", [d for d in DIMENSIONS if d < n_objects], TOLERATED_LOSS)
         best = search.improve(best, "shrinkage", SHRINKAGES)
     best.predict(FOLDS)
     log_odds, scale = best.log_odds()
@@ -94,18 +94,18 @@ class _Search:
             self.trials[setting] = _Trial(self, setting)
         return self.trials[setting]
 
-    def improve(self, best: "_Trial", name: str, values: Sequence[float]) -> "_Trial":
+    def improve(self, best: "_Trial", name: str, values: Sequence[float], min_gain: float = 0.0) -> "_Trial":
         """The best of larger or else smaller values of one part of `Weights`, as long as each predicts better than the
-        one before by `MIN_GAIN`."""
-        value = getattr(best.setting, name)
+        one before, larger ones by `min_gain` nats an answer."""
+        value, margin = getattr(best.setting, name), min_gain * self.folds.n_selection_answers
         larger = sorted(each for each in values if each > value)
         smaller = sorted((each for each in values if each < value), reverse=True)
-        for direction in (larger, smaller):
+        for direction, gain in ((larger, margin), (smaller, 0.0)):
             first = best
             for each in direction:
                 change: dict[str, Any] = {name: each}
                 trial = self.attempt(best.setting._replace(**change))
-                if trial.loss > best.loss - MIN_GAIN * self.folds.n_selection_answers:
+                if trial.loss >= best.loss - gain:
                     break
                 best = trial
             if best is not first:
