@@ -23,7 +23,7 @@ from stream_engine.embedding.individual import Individual, Weights, fit_with
 from stream_engine.embedding.own_map_selection import OwnMapOdds, own_map_odds
 from stream_engine.embedding.own_maps import OwnMaps, selected_maps
 from stream_engine.embedding.participant_folds import ParticipantFolds, Progress, mean_gain
-from stream_engine.embedding.questions import of_answers
+from stream_engine.embedding.questions import Questions
 from stream_engine.embedding.score_test import score_tests
 from stream_engine.embedding.stacking import losses
 from stream_engine.embedding.weight_selection import select_weights
@@ -200,11 +200,13 @@ def _objects_that_gain(answers: Answers, gain: np.ndarray, participant: int) -> 
     return np.argsort(-total, kind="stable")[:N_OBJECTS].tolist()
 
 
-def fit_parts(selection: Differences, answers: Answers, group_map: Embedding, **limits: Any) -> ParticipantModel:
-    """The parts that were selected, fitted to these answers."""
+def fit_parts(
+    selection: Differences, answers: Answers, questions: Questions, group_map: Embedding, **limits: Any
+) -> ParticipantModel:
+    """The parts that were selected, fitted to these answers, of which the questions are."""
     individual = None
     if selection.weights is not None:
-        individual = fit_with(of_answers(answers), group_map, selection.weights, selection.axes, **limits)
+        individual = fit_with(questions, group_map, selection.weights, selection.axes, **limits)
     maps, setting = None, selection.map_setting
     if setting is not None and len(selection.map_owners):
         named = answers.of(answers.participant >= 0)

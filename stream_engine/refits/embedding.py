@@ -282,7 +282,7 @@ def _final_fit(
     starts = (*chosen.starts, *_previous_start(previous, answers.n_objects))
     group_map = with_setting(questions, chosen.setting, starts, **options.lapse_option, **limits)
     models.select(chosen, frequent, group_map)
-    model = models.fit(frequent, group_map, max_iterations=limits["max_iterations"])
+    model = models.fit(frequent, questions, group_map, max_iterations=limits["max_iterations"])
     return FinalFit(frequent, questions, chosen, model, posterior_draws(questions, model, options, chosen, seed))
 
 

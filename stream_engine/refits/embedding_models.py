@@ -66,17 +66,22 @@ class ParticipantModels:
                 **options.lapse_option,
             )
 
-    def fit(self, answers: Answers, group_map: Embedding, **limits: Any) -> ParticipantModel:
+    def fit(self, answers: Answers, questions: Questions, group_map: Embedding, **limits: Any) -> ParticipantModel:
         """Fitted to all answers, as `group_map` was."""
-        return fit_parts(self._selection, answers, group_map, **self.options.lapse_option, **limits)
+        return fit_parts(self._selection, answers, questions, group_map, **self.options.lapse_option, **limits)
 
     def fit_to_fold(
-        self, answers: Answers, group_map: Embedding, out: np.ndarray, only_weights: bool = False
+        self,
+        answers: Answers,
+        questions: Questions,
+        group_map: Embedding,
+        out: np.ndarray,
+        only_weights: bool = False,
     ) -> ParticipantModel:
         """Fitted to the answers outside the responses `out` (U,), as `group_map` was. Answers in these select nothing
         but the few settings (`Differences.without`). `only_weights`: no maps of single participants."""
         selection = self._selection.without(out, only_weights)
-        return fit_parts(selection, answers, group_map, tolerance=ROUGH, **self.options.lapse_option)
+        return fit_parts(selection, answers, questions, group_map, tolerance=ROUGH, **self.options.lapse_option)
 
 
 def posterior_draws(
