@@ -55,8 +55,12 @@ def covariances(
     information = _weighted_sum(questions.rows, near, far, f * u**2, n)[np.ix_(own, own)]
     information += 2 * fit.ridge * np.eye(len(information))
     if not fixed_lapse:
-        slopes = sparse_scores(questions.rows, near, far, n)[:, own]
-        information -= _of_lapses(slopes, f, u, v, questions.worker, fit.lapse, fit.guessers)
+        cross = np.zeros((len(fit.lapse), n, d))
+        _add_slopes(
+            read_only(questions.rows, np.int32), np.stack([near, far], axis=1), f * u * v, questions.worker, cross
+        )
+        of_lapses = np.bincount(questions.worker, f * v**2, len(fit.lapse))
+        information -= _of_lapses(cross.reshape(len(fit.lapse), -1)[:, own], of_lapses, fit.lapse, fit.guessers)
     gauge = gauge_of(fit.points[has_answers])
     inverse = cho_solve(cho_factor(information), np.eye(len(information)))
     inverse -= gauge @ (gauge.T @ inverse)
@@ -170,14 +174,22 @@ def _add_blocks(rows, gaps, weight, blocks):
                             block[a, b] += scaled * slopes[other, b]
 
 
-def _of_lapses(slopes: csr_array, f, u, v, worker: np.ndarray, lapse: np.ndarray, guessers: float) -> np.ndarray:
-    """C V^-1 C': what not knowing the lapses takes; each worker's prior is that of who they seem to be."""
+@njit(cache=True, nogil=True)
+def _add_slopes(rows, gaps, weight, worker, sums):
+    """Add weight g of each answer to the sums (w, n, d) of its worker."""
+    for answer in range(len(rows)):
+        for one in range(4):
+            for a in range(gaps.shape[2]):
+                sums[worker[answer], rows[answer, one], a] += weight[answer] * SIGNS[one] * gaps[answer, one // 2, a]
+
+
+def _of_lapses(cross: np.ndarray, of_lapses: np.ndarray, lapse: np.ndarray, guessers: float) -> np.ndarray:
+    """C V^-1 C', what not knowing the lapses takes, from C' (w, n d) and the answers' part of V (w,); each worker's
+    prior is that of who they seem to be."""
     p_guesser = guesses(lapse, guessers)
     a, b = PRIOR[0] * (1 - p_guesser) + PRIOR[1] * p_guesser, PRIOR[1] * (1 - p_guesser) + PRIOR[0] * p_guesser
-    by_participant = csr_array((f * u * v, (np.arange(len(worker)), worker)), shape=(len(worker), len(lapse)))
-    cross = (slopes.T @ by_participant).toarray()
-    own = np.bincount(worker, f * v**2, len(lapse)) + (a / lapse + b / (1 - lapse)) / (lapse * (1 - lapse))
-    return (cross / own) @ cross.T
+    own = of_lapses + (a / lapse + b / (1 - lapse)) / (lapse * (1 - lapse))
+    return (cross.T / own) @ cross
 
 
 def _shares(fit: Embedding, rows: np.ndarray, weight: np.ndarray | None) -> np.ndarray:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stream_engine.embedding.calibration import calibrate
-from stream_engine.embedding.choice import TOLERATED_LOSS
 from stream_engine.embedding.fit import ROUGH
 from stream_engine.embedding.held_out import known_lapses, population_lapse
 from stream_engine.embedding.individual import (
@@ -31,6 +30,7 @@ from stream_engine.evaluation.answer_probabilities import margins
 LEVEL = 0.01  # of the test
 FIRST_SHRINKAGE = SHRINKAGES[len(SHRINKAGES) // 2]
 DIMENSIONS = (2, 3, 4, 5, 8, 12, 18, 27)
+MIN_GAIN = 2e-3  # nats an answer by which more dimensions must be better: the standard error of 5,000 answers
 AXES_ANSWERS = 40_000  # to which the fit is made whose axes all others begin at
 HIGH_LAPSE = 0.3  # a lapse rate that may be that of a participant who sees things differently,
 MAX_POOLED_DIMENSIONS = 3  # and more dimensions have room for what either group sees
@@ -58,7 +58,7 @@ def select_weights(folds: ParticipantFolds, given_d: bool, always: bool) -> Weig
         best = min(best, search.attempt(best.setting._replace(pooled=True)), key=lambda each: each.loss)
     best = search.improve(best, "shrinkage", SHRINKAGES)
     if not given_d:
-        best = search.improve(best, "d", [d for d in DIMENSIONS if d < n_objects], TOLERATED_LOSS)
+        best = search.improve(best, "d", [d for d in DIMENSIONS if d < n_objects], MIN_GAIN)
         best = search.improve(best, "shrinkage", SHRINKAGES)
     best.predict(FOLDS)
     log_odds, scale = best.log_odds()
