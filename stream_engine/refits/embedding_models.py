@@ -8,8 +8,9 @@ from stream_engine.data.answers import Answers
 from stream_engine.embedding.calibration import Calibration
 from stream_engine.embedding.choice import Choice
 from stream_engine.embedding.differences import Differences, ParticipantModel, differences, fit_parts
-from stream_engine.embedding.fit import ROUGH, Embedding
+from stream_engine.embedding.fit import Embedding
 from stream_engine.embedding.held_out import population_lapse
+from stream_engine.embedding.individual import FOLD_TOLERANCE
 from stream_engine.embedding.posterior import Posterior, has_few_answers, posterior
 from stream_engine.embedding.questions import Questions
 
@@ -81,7 +82,9 @@ class ParticipantModels:
         """Fitted to the answers outside the responses `out` (U,), as `group_map` was. Answers in these select nothing
         but the few settings (`Differences.without`). `only_weights`: no maps of single participants."""
         selection = self._selection.without(out, only_weights)
-        return fit_parts(selection, answers, questions, group_map, tolerance=ROUGH, **self.options.lapse_option)
+        return fit_parts(
+            selection, answers, questions, group_map, tolerance=FOLD_TOLERANCE, **self.options.lapse_option
+        )
 
 
 def posterior_draws(
