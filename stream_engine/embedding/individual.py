@@ -24,8 +24,6 @@ from stream_engine.embedding.principal_axes import on_own_axes
 from stream_engine.embedding.questions import NOBODY, Questions
 
 SHRINKAGES = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)  # of a series of fits, which ends in between
-# Of fits that predict held-out answers and begin on the axes of another fit: beyond it, they gain nothing on these.
-FOLD_TOLERANCE = 3e-4
 WeightedLoss = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[float, np.ndarray, np.ndarray, np.ndarray]]
 
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stream_engine.embedding.calibration import calibrate
+from stream_engine.embedding.fit import ROUGH
 from stream_engine.embedding.held_out import known_lapses, population_lapse
 from stream_engine.embedding.individual import (
-    FOLD_TOLERANCE,
     SHRINKAGES,
     Individual,
     Weights,
@@ -116,7 +116,7 @@ class _Search:
         """The fit with weights to the answers of all other folds; the first one begins at the map, turned onto `axes`
         or else those of a part of the answers."""
         key, questions = (fold, setting.d, setting.pooled), self.folds.questions[fold]
-        last, options = self.last_fits.get(key), {"tolerance": FOLD_TOLERANCE} | self.folds.options
+        last, options = self.last_fits.get(key), {"tolerance": ROUGH} | self.folds.options
         if last is None:
             axes = self.axes(setting) if axes is None else axes
             fit = fit_with(questions, self.folds.maps[fold], setting, axes, **options)
