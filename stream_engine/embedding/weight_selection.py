@@ -56,10 +56,9 @@ def select_weights(folds: ParticipantFolds, given_d: bool, always: bool) -> Weig
     best = search.attempt(Weights(FIRST_SHRINKAGE, d=first_d))
     if folds.group_map.lapse.max() > HIGH_LAPSE and first_d <= MAX_POOLED_DIMENSIONS:
         best = min(best, search.attempt(best.setting._replace(pooled=True)), key=lambda each: each.loss)
-    best = search.improve(best, "shrinkage", SHRINKAGES)
     if not given_d:
         best = search.improve(best, "d", [d for d in DIMENSIONS if d < n_objects], MIN_GAIN)
-        best = search.improve(best, "shrinkage", SHRINKAGES)
+    best = search.improve(best, "shrinkage", SHRINKAGES)
     best.predict(FOLDS)
     log_odds, scale = best.log_odds()
     gain, _, p_value = mean_gain(*folds.gain_of_units(folds.log_odds, log_odds))
