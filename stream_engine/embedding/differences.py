@@ -10,6 +10,9 @@
 4. The gain of a participant over the group's map is measured fold by fold, with coefficients of the other folds.
    Participants are named for whom both are significant, the gain (one-sided z-test over responses) and the score test
    (5 %, Holm's correction of the larger p-value).
+
+All of this is selected once. For a fit that predicts some of the answers, the little that these would decide about
+themselves is selected again without them (`Differences.without`).
 """
 
 from typing import Any, NamedTuple
@@ -62,7 +65,6 @@ class Differences(NamedTuple):
     n_participants: int = 0  # with enough answers for a map or weights of their own
     p_value: float | None = None  # that everybody sees one map (score test, all participants together)
     weights: Weights | None = None
-    axes: np.ndarray | None = None  # (n, k) on which fits with weights begin
     gain_of_weights: float | None = None
     p_of_weights: float | None = None
     stack: np.ndarray | None = None  # (w, 2) coefficients of the group's and of the own log odds
@@ -71,6 +73,7 @@ class Differences(NamedTuple):
     standard_error: np.ndarray | None = None
     p_values: np.ndarray | None = None  # (w,) corrected
     objects: tuple[list[int], ...] = ()  # of those who differ, the objects whose answers gain most
+    axes: np.ndarray | None = None  # (n, k) on which fits with weights begin
     held_out: HeldOutOdds | None = None  # what was selected by
     always: bool = False  # whether weights are used whatever the test says
 

@@ -3,7 +3,8 @@
 Weights need dimensions of their own: an axis that only a few use is noise in the map of all. Two groups who see things
 differently look like one that sees and one that guesses: one map with lapse rates of their own can fit the larger group
 only. So where a lapse rate is above `HIGH_LAPSE`, weights are also begun at `individual.pooled_map`, if that predicts
-better.
+better. What takes most of a descent is to find the axes, so they are found once, and every fit begins at its own map,
+turned onto them.
 """
 
 from collections.abc import Sequence
