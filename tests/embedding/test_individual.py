@@ -56,6 +56,17 @@ def test_planted_weights_and_axes_are_recovered(kernel, alpha, each):
     np.testing.assert_allclose(logs.mean(axis=0), 0.0, atol=1e-9)
 
 
+def test_a_fit_that_begins_on_the_axes_of_another_is_shorter():
+    made = world(2, people=12, each=300, d=3)
+    questions, other = (of_answers(world(2, people=12, each=each, d=3).answers) for each in (300, 250))
+    one, few = (fit_carefully(each, 3, 0.1)[0] for each in (questions, other))
+    axes = fit_with(other, few, Weights(3.0)).embedding.points
+    assert np.abs(np.corrcoef(axes.T, made.points.T)[:3, 3:]).max(axis=0).min() > 0.9
+    by_itself, on_axes = fit_with(questions, one, Weights(3.0)), fit_with(questions, one, Weights(3.0), axes)
+    assert on_axes.embedding.evaluations < by_itself.embedding.evaluations
+    assert on_axes.embedding.objective < by_itself.embedding.objective * 1.001
+
+
 def test_more_shrinkage_draws_weights_to_the_groups():
     questions = of_answers(world(3, people=6, each=150).answers)
     one = fit(questions, 2, 0.3)
@@ -125,6 +136,19 @@ def test_a_map_of_their_own_is_stacked_for_who_sees_other_things():
     assert made.stack[0, 1] > 0.5
     alike, own = losses(fit_parts(made, training, of_answers(training), one), test)
     assert own < alike - 0.1
+
+
+def test_answers_that_are_left_out_do_not_decide_about_themselves():
+    answers = one_of_another_mind(300)
+    made, _ = parts(answers)
+    of_first = answers.participant == 0
+    nothing, everything = np.zeros(len(of_first), bool), np.ones(len(of_first), bool)
+    np.testing.assert_allclose(made.without(nothing).stack, made.stack)
+    assert 0 in made.map_owners and 0 not in made.without(of_first).map_owners
+    assert made.without(nothing).weights == made.weights and made.without(everything).weights is None
+    assert made.without(nothing, only_weights=True).map_owners.tolist() == []
+    half = made.without(of_first & (np.arange(len(of_first)) % 2 == 0))
+    assert half.stack[0, 1] > 0.3 and half.stack[0].tolist() != made.stack[0].tolist()
 
 
 def test_maps_of_blocks_are_those_of_each_alone():
