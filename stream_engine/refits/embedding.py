@@ -2,7 +2,8 @@
 
 What is not given of the setting is selected by the log loss on a validation set; the published embedding is then fitted
 to all answers, including those about four objects, so it depends neither on the seed nor on what is evaluated. The
-figures of the report are cross-fitted, each with a selection of its own. Memory O(n d + m), cost O(m d) an iteration.
+figures of the report are cross-fitted, each with a setting of its own; models of participants are selected once
+(`embedding.differences`). Memory O(n d + m), cost O(m d) an iteration.
 """
 
 from collections.abc import Sequence
@@ -152,7 +153,7 @@ def refit(
         _check(snapshot, answers)
         # The number of dimensions, the kernel and the ridge of the published map are given, or selected by the log loss
         # on a validation set that is the same for every seed. Its figures are cross-fitted (`evaluation.cross_fit`),
-        # each with a selection of its own.
+        # each with a setting of its own.
         published_responses, published_answers = responses, answers
         if seed != PUBLISHED_SEED:
             published_responses, published_answers = answers_of(snapshot, PUBLISHED_SEED, params.lapse == "worker")
