@@ -256,7 +256,7 @@ class _SettingSearch:
         if chosen.embedding is not None and are_averaged(training, chosen.embedding, self.options):
             draws = posterior(training, chosen.embedding, PUBLISHED_SEED)
             chosen = chosen._replace(draw_scale=draws.calibrated_scale(validation.rows, validation.times))
-        return chosen._replace(test_units=part == HELD)
+        return chosen
 
     def _further_splits(self, part: np.ndarray, responses: Responses, answers: Answers) -> list[choice.Split]:
         """Training and validation sets besides those of `part`, where its validation set is small."""
