@@ -31,7 +31,7 @@ from stream_engine.evaluation.answer_probabilities import margins
 LEVEL = 0.01  # of the test
 FIRST_SHRINKAGE = SHRINKAGES[len(SHRINKAGES) // 2]
 DIMENSIONS = (2, 3, 4, 5, 8, 12, 18, 27)
-MIN_GAIN = 2e-3  # nats an answer by which more dimensions must be better: the standard error of 5,000 answers
+MIN_GAIN = 2e-3  # nats an answer by which another number must be better: the standard error of 5,000 answers
 AXES_ANSWERS = 40_000  # to which the fit is made whose axes all others begin at
 HIGH_LAPSE = 0.3  # a lapse rate that may be that of a participant who sees things differently,
 MAX_POOLED_DIMENSIONS = 3  # and more dimensions have room for what either group sees
@@ -96,16 +96,16 @@ class _Search:
 
     def improve(self, best: "_Trial", name: str, values: Sequence[float], min_gain: float = 0.0) -> "_Trial":
         """The best of larger or else smaller values of one part of `Weights`, as long as each predicts better than the
-        one before, larger ones by `min_gain` nats an answer."""
+        one before, by `min_gain` nats an answer."""
         value, margin = getattr(best.setting, name), min_gain * self.folds.n_selection_answers
         larger = sorted(each for each in values if each > value)
         smaller = sorted((each for each in values if each < value), reverse=True)
-        for direction, gain in ((larger, margin), (smaller, 0.0)):
+        for direction in (larger, smaller):
             first = best
             for each in direction:
                 change: dict[str, Any] = {name: each}
                 trial = self.attempt(best.setting._replace(**change))
-                if trial.loss >= best.loss - gain:
+                if trial.loss >= best.loss - margin:
                     break
                 best = trial
             if best is not first:
