@@ -123,7 +123,9 @@ def _guard() -> None:
     kept_rows = canonical_order(columns).kept
     weight_kept(kept_rows, columns)
     answers(order_of(kept_rows), np.array([[0, 1, 2]]))
-    transitive_reduction(np.repeat(kept_rows, 9, axis=0))  # more rows than pairs of objects: numbered through a table
+    pairs = np.stack(np.triu_indices(OBJECTS, 1), axis=1).astype(np.int32)
+    near, far = np.triu_indices(len(pairs), 1)
+    transitive_reduction(np.hstack([pairs[near], pairs[far]]))  # more rows than pairs of objects: numbered by a table
 
 
 @cache

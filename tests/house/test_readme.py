@@ -57,16 +57,16 @@ def run_python_blocks(page: str, folder) -> None:
             exec(compile(block, "<page>", "exec"), {"__name__": "__main__"})
 
 
-def test_the_readme(tmp_path):
-    """Its commands run on the survey and the stream that `make run` writes."""
+def test_the_readme(tmp_path, monkeypatch):
+    """Its commands run on a part of the survey and of the stream that `make run` writes: fits take long."""
     (tmp_path / "demo").mkdir()
     survey = tmp_path / "demo" / "survey.csv"
     demo.write_survey(survey, 0)
     head, *rows = survey.read_text().splitlines(keepends=True)
     shown = [set(re.findall(r"[a-z]+(?=_\d\d.png)", row)) for row in rows]
-    survey.write_text(
-        "".join([head, *(row for row, of in zip(rows, shown) if of <= {"zero", "one"})])
-    )  # fits take long
+    few = [row for row, of in zip(rows, shown) if of <= {"zero", "one"} and row < "P13"]
+    survey.write_text("".join([head, *few]))
+    monkeypatch.setattr(demo, "STREAM", 20_000)
     demo.write_stream(tmp_path / "demo" / "stream.jsonl", 0)
     demo.draw_pictures(tmp_path / "demo" / "pictures", 0)
     commands = commands_of(README)

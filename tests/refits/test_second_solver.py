@@ -7,7 +7,7 @@ from stream_engine.clustering import sdp_by_cvxpy
 from stream_engine.clustering.cascade import solve
 from stream_engine.kernel_learning import programs
 from stream_engine.kernel_learning.gram_comparisons import excess, triplet_rows
-from stream_engine.refits import CannotRefit, SolverFailed, refit_module
+from stream_engine.refits import CannotRefit, SolverFailed, kernel_refits, refit_module
 from stream_engine.refits.sdp_clustering import Params
 from tests.support.kernel_reference import planted
 from tests.support.planted_similarities import planted_adds3, snapshot_of
@@ -21,6 +21,12 @@ GIVEN = {  # kind: parameters that need no selection, the name of the tolerance,
     "partial_order_embedding": ({"beta": 300.0, "constraints": "raw"}, "tolerance", 1e-3),
     "kernel_learning": ({"lambda1": 2.0, "lambda2": 1.0, "loss": "hinge"}, "tolerance", 1e-4),
 }
+
+
+@pytest.fixture(autouse=True)
+def without_figures(monkeypatch):
+    """They are most of a fit, and no program is solved for them that is looked at here."""
+    monkeypatch.setattr(kernel_refits.KernelEvaluation, "evaluate", lambda *_: None)
 
 
 def made(kind, seed=0, progress=None, **more):

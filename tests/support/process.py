@@ -17,9 +17,11 @@ from typing import NamedTuple
 
 from stream_engine.__main__ import main
 from stream_engine.exports.summary import summary_of
+from stream_engine.service import refit_workers
 from stream_engine.state.snapshot import encode
 from stream_engine.state.store import Store
 from tests.conftest import ROOT
+from tests.support.forked_commands import forking
 
 ENVIRONMENT = {
     **{k: v for k, v in os.environ.items() if not k.startswith("STREAM_ENGINE__")},
@@ -38,10 +40,13 @@ class Done(NamedTuple):
 
 
 def engine(*arguments, status: int | None = 0, cwd: Path | None = None) -> Done:
-    """`stream-engine ARGUMENTS` in this process (the same `main`, without the seconds of a start), its exit status
-    checked (None: any)."""
+    """`stream-engine ARGUMENTS` in this process (the same `main`, without the seconds of a start; refits are forked),
+    its exit status checked (None: any)."""
     out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), contextlib.chdir(cwd or Path.cwd()):
+    with contextlib.ExitStack() as stack:
+        for each in (contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), forking(refit_workers)):
+            stack.enter_context(each)
+        stack.enter_context(contextlib.chdir(cwd or Path.cwd()))
         returncode = main([str(argument) for argument in arguments])
     done = Done(returncode, out.getvalue(), err.getvalue())
     assert status is None or returncode == status, f"exit {returncode}\n{done.stdout}\n{done.stderr}"

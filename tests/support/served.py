@@ -15,6 +15,7 @@ from stream_engine.input.settings import HttpSettings
 from stream_engine.input.settings.loading import load
 from stream_engine.service.context import HttpContext
 from stream_engine.service.heartbeat import Heartbeat
+from stream_engine.service.http import built_files
 from stream_engine.service.http.routes import serve_run
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.requests import Requests
@@ -22,6 +23,7 @@ from stream_engine.service.run import run
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
+from tests.support.forked_commands import forking
 
 
 class Lines:
@@ -73,7 +75,7 @@ class Served:
         )
         self.listener, self._stack = serve_run(context, listen, settings, self.log, stack), stack
         self.address = f"127.0.0.1:{self.listener.address.rpartition(':')[2]}"
-        self.http = stack.enter_context(httpx.Client(base_url=f"http://{self.address}", timeout=120))
+        self.http = stack.enter_context(httpx.Client(base_url=f"http://{self.address}", timeout=120, verify=False))
 
     def connect(self, **options: int) -> socket.socket:
         """A connection that has said nothing yet; `receive` limits what the system keeps for a slow reader."""
@@ -96,8 +98,8 @@ class Served:
 def served(
     directory: Path, listen: str = "127.0.0.1:0", secrets: dict[str, str] | None = None, **settings
 ) -> Iterator[Served]:
-    """A server that is closed at the end; `secrets` are for the processes that make exports."""
-    with ExitStack() as stack:
+    """A server that is closed at the end; `secrets` are for the processes that make exports, which are forked."""
+    with forking(built_files), ExitStack() as stack:
         yield Served(directory, listen, HttpSettings(**settings), stack, secrets or {})
 
 

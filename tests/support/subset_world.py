@@ -16,10 +16,10 @@ KERNEL = kernel_learning.Params(form="t", lambda1=2.0, tolerance=1e-5, objects=t
 ORDER = partial_order_embedding.Params(constraints="raw", beta=200.0, objects=KERNEL.objects)
 
 
-def learned(params, snapshot, previous=None):
+def learned(params, snapshot, previous=None, **more):
     """The artifact of the refit that these parameters belong to."""
     module = kernel_learning if isinstance(params, kernel_learning.Params) else partial_order_embedding
-    return module.refit(snapshot, params, 0, previous)
+    return module.refit(snapshot, params, 0, previous, **more)
 
 
 def planted() -> Snapshot:
