@@ -72,6 +72,7 @@ class Choice(NamedTuple):
     interval: tuple[int, int] | None = None  # numbers of dimensions that predict no worse than the best, at 95 %
     smallest: Trial | None = None  # the best in the smallest number within one standard error of the best
     draw_scale: float = 1.0  # of the margins of draws, where predictions are averaged (`posterior`)
+    test_units: np.ndarray | None = None  # (U,) bool: in neither the training nor the validation set
 
 
 def choose(

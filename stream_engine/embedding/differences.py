@@ -10,9 +10,6 @@
 4. The gain of a participant over the group's map is measured fold by fold, with coefficients of the other folds.
    Participants are named for whom both are significant, the gain (one-sided z-test over responses) and the score test
    (5 %, Holm's correction of the larger p-value).
-
-All of this is selected once. For a fit that predicts some of the answers, the little that these would decide about
-themselves is selected again without them (`Differences.without`).
 """
 
 from typing import Any, NamedTuple
@@ -23,7 +20,7 @@ from stream_engine.data.answers import Answers
 from stream_engine.embedding import weight_selection
 from stream_engine.embedding.fit import Embedding, Setting
 from stream_engine.embedding.individual import Individual, Weights, fit_with
-from stream_engine.embedding.own_map_selection import OwnMapOdds, own_map_odds
+from stream_engine.embedding.own_map_selection import own_map_odds
 from stream_engine.embedding.own_maps import OwnMaps, selected_maps
 from stream_engine.embedding.participant_folds import ParticipantFolds, Progress, mean_gain
 from stream_engine.embedding.questions import Questions
@@ -38,24 +35,6 @@ CHANCE_PASSES, MAX_SCREEN_LEVEL = 2, 0.5
 N_OBJECTS = 3  # that are named for each participant who differs
 MAX_COORDINATES = 4_000_000  # of all participants' copies of the objects, above which nothing is fitted: 32 MB
 DIFFER, ALIKE = "participants differ", "no individual differences found"
-
-
-class HeldOutOdds(NamedTuple):
-    """Log odds of the answers of participants, each by models of the answers of the other folds."""
-
-    answers: Answers  # m of them
-    unit: np.ndarray  # (m,)
-    by_map: np.ndarray  # (m,) by the group's map
-    by_weights: np.ndarray | None  # (m,) by weights, if they are used
-    own_maps: OwnMapOdds | None
-
-    def weights_gain(self, mask: np.ndarray) -> bool:
-        """Whether weights predict the answers of a (m,) mask significantly better than the map."""
-        if self.by_weights is None or not mask.any():
-            return False
-        unit = np.unique(self.unit[mask], return_inverse=True)[1].reshape(-1)
-        times, difference = self.answers.times[mask], losses(self.by_map[mask]) - losses(self.by_weights[mask])
-        return mean_gain(np.bincount(unit, times * difference), np.bincount(unit, times))[2] < weight_selection.LEVEL
 
 
 class Differences(NamedTuple):
@@ -74,32 +53,11 @@ class Differences(NamedTuple):
     p_values: np.ndarray | None = None  # (w,) corrected
     objects: tuple[list[int], ...] = ()  # of those who differ, the objects whose answers gain most
     axes: np.ndarray | None = None  # (n, k) on which fits with weights begin
-    held_out: HeldOutOdds | None = None  # what was selected by
-    always: bool = False  # whether weights are used whatever the test says
 
     @property
     def differing_participants(self) -> np.ndarray:
         """Rows of the participants who differ significantly."""
         return np.flatnonzero(self.p_values < LEVEL) if self.p_values is not None else np.zeros(0, np.int64)
-
-    def without(self, is_left_out: np.ndarray, only_weights: bool = False) -> "Differences":
-        """The same selected without the answers in the responses of a (U,) bool mask: whether weights are used, and
-        the coefficients of own maps. Numbers of dimensions, shrinkage and ridges, of which there are few, stay.
-        `only_weights`: no maps of single participants."""
-        held_out = self.held_out
-        if held_out is None:
-            return self
-        mask, base, result = ~held_out.answers.in_responses(is_left_out), held_out.by_map, self
-        if held_out.by_weights is not None and (self.always or held_out.weights_gain(mask)):
-            base = held_out.by_weights
-        else:
-            result = result._replace(weights=None)
-        if only_weights:
-            return result._replace(stack=None, map_setting=None)
-        if held_out.own_maps is not None:
-            stack, setting = held_out.own_maps.select(base, mask, len(held_out.answers.participants))
-            result = result._replace(stack=stack, map_setting=setting)
-        return result
 
     @property
     def map_owners(self) -> np.ndarray:
@@ -128,9 +86,11 @@ def differences(
     given_d: bool = False,
     fixed_lapse: bool = False,
     always: bool = False,
+    only_weights: bool = False,
     progress: Progress = lambda done, total, **figures: None,
 ) -> Differences:
-    """Test and select; `group_map` was fitted to the answers. `always`: weights whatever the tests say."""
+    """Test and select; `group_map` was fitted to the answers. `always`: weights whatever the tests say; `only_weights`:
+    no maps of single participants."""
     n_answers = np.bincount(answers.participant + 1, minlength=1 + len(answers.participants))[1:]
     n_participants = int((n_answers > 0).sum())
     if n_participants < 2:
@@ -147,21 +107,17 @@ def differences(
     result = alike = Differences(ALIKE, n_participants, p_value)
     if not likely and not len(candidates) and not always:
         return alike
-    folds = ParticipantFolds(answers, group_map, setting, fixed_lapse, progress)
-    base, by_weights, own_maps = folds.log_odds, None, None
+    folds = ParticipantFolds(answers, group_map, setting, fixed_lapse, only_weights, progress)
+    base = folds.log_odds
     test = select_weights(folds, given_d, always) if likely or always else None
     if test is not None:
         result = alike._replace(gain_of_weights=test.gain, p_of_weights=test.p_value)
-    if test is not None and test.weights is not None:
-        result = result._replace(weights=test.weights, axes=test.axes)
-        base = by_weights = test.log_odds
-    if len(candidates):
+        result, base = result._replace(weights=test.weights, axes=test.axes), test.log_odds
+    if len(candidates) and not only_weights:
         own_maps = own_map_odds(folds, candidates)
-        stack, map_setting = own_maps.select(base, np.ones(len(base), bool), len(answers.participants))
+        stack, map_setting = own_maps.select(base, len(answers.participants))
         result = result._replace(stack=stack, map_setting=map_setting)
         result = _with_gains(result, folds, own_maps.cross_fit(base), 2 * smaller_p)
-    held_out = HeldOutOdds(folds.targets, folds.unit, folds.log_odds, by_weights, own_maps)
-    result = result._replace(held_out=held_out, always=always)
     if len(result.differing_participants) or (test is not None and test.p_value < weight_selection.LEVEL):
         return result._replace(verdict=DIFFER)
     return result if result.weights or len(result.map_owners) else alike

@@ -31,10 +31,10 @@ class OwnMapOdds(NamedTuple):
     setting: np.ndarray  # (n,) of `SETTINGS`, or `AVERAGE`
     candidates: np.ndarray  # (n,) their rows among all participants
 
-    def select(self, base: np.ndarray, mask: np.ndarray, n_participants: int) -> tuple[np.ndarray, np.ndarray]:
-        """(w, 2) coefficients of the log odds `base` of all held-out answers and of the own map's, by the answers of a
-        mask of all, and (w,) the setting of the map, -1 where it is not used."""
-        of_candidates = self._coefficients(base, mask[self.position])
+    def select(self, base: np.ndarray, n_participants: int) -> tuple[np.ndarray, np.ndarray]:
+        """(w, 2) coefficients of the log odds `base` of all held-out answers and of the own map's, and (w,) the setting
+        of the map, -1 where it is not used."""
+        of_candidates = self._coefficients(base, np.ones(len(self.position), bool))
         useful = np.maximum(np.abs(of_candidates[:, 0] - 1), of_candidates[:, 1]) >= NEGLIGIBLE  # below 0 is noise
         coefficients, setting = np.tile(GROUP, (n_participants, 1)), np.full(n_participants, -1)
         coefficients[self.candidates[useful]] = of_candidates[useful]

@@ -17,13 +17,14 @@ from stream_engine.evaluation.answer_probabilities import log_odds, margins, pro
 
 FOLDS = 5
 SELECTION_ANSWERS = 5_000  # held-out answers that select weights: neighbouring settings then differ by .01 ± .002 nats
+TEST_ANSWERS = 4 * SELECTION_ANSWERS  # that test them, where nothing else is predicted: half that error
 MAX_SCALE = 10.0  # of margins, and 1 / MAX_SCALE the smallest
 Progress = Callable[..., bool | None]
 
 
 class ParticipantFolds:
-    """Folds of the answers of all named participants. Units are responses, or of questions that several participants
-    answered, the answers of each."""
+    """Folds of the answers of all named participants, or with `only_weights` of as many as a test of weights needs.
+    Units are responses, or of questions that several participants answered, the answers of each."""
 
     def __init__(
         self,
@@ -31,6 +32,7 @@ class ParticipantFolds:
         group_map: Embedding,
         setting: Setting,
         fixed_lapse: bool,
+        only_weights: bool,
         progress: Progress,
     ):
         self.answers, self.group_map, self.setting, self.progress = answers, group_map, setting, progress
@@ -39,11 +41,18 @@ class ParticipantFolds:
         self.targets = answers.of(answers.participant >= 0)
         self.unit = _unit_numbers(self.targets)
         self.fold = _deal_units(self.unit, self.targets.participant)[self.unit]
-        self.n_selection_folds = _folds_with(SELECTION_ANSWERS, self.targets.times)
+        self.n_selection_folds, n_test_folds = (
+            _folds_with(count, self.targets.times) for count in (SELECTION_ANSWERS, TEST_ANSWERS)
+        )
+        self.n_folds = n_test_folds if only_weights else FOLDS
+        if only_weights:
+            mask = self.fold < self.n_folds
+            self.position, self.targets, self.fold = self.position[mask], self.targets.of(mask), self.fold[mask]
+            self.unit = _unit_numbers(self.targets)
         self.n_selection_answers = float(self.targets.times[self.fold < self.n_selection_folds].sum())
         self.delta, self.lapse = np.empty(len(self.position)), np.empty(len(self.position))
-        self.questions = [of_answers(self._without_fold(fold)) for fold in range(FOLDS)]  # of the other folds
-        self.maps = [self._fit_map(fold) for fold in range(FOLDS)]
+        self.questions = [of_answers(self._without_fold(fold)) for fold in range(self.n_folds)]  # of the other folds
+        self.maps = [self._fit_map(fold) for fold in range(self.n_folds)]
         self.log_odds = scaled_log_odds(self.delta, self.lapse, self.targets.times)[0]
 
     def _without_fold(self, fold: int) -> Answers:
@@ -61,7 +70,7 @@ class ParticipantFolds:
         mask = self.fold == fold
         self.delta[mask] = margins(embedding.points, self.targets.rows[mask], embedding.alpha)
         self.lapse[mask] = known_lapses(embedding.lapse, questions)[self.targets.participant[mask] + 1]
-        self.progress(fold + 1, FOLDS)
+        self.progress(fold + 1, self.n_folds)
         return embedding
 
     def gain_of_units(self, base: np.ndarray, log_odds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

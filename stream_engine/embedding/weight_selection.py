@@ -23,7 +23,7 @@ from stream_engine.embedding.individual import (
     fit_with,
     weighted_margins,
 )
-from stream_engine.embedding.participant_folds import FOLDS, ParticipantFolds, mean_gain, scaled_log_odds
+from stream_engine.embedding.participant_folds import ParticipantFolds, mean_gain, scaled_log_odds
 from stream_engine.embedding.questions import of_answers
 from stream_engine.embedding.stacking import losses
 from stream_engine.evaluation.answer_probabilities import margins
@@ -60,7 +60,7 @@ def select_weights(folds: ParticipantFolds, given_d: bool, always: bool) -> Weig
     if not given_d:
         best = search.improve(best, "d", [d for d in DIMENSIONS if d < n_objects], MIN_GAIN)
     best = search.improve(best, "shrinkage", SHRINKAGES)
-    best.predict(FOLDS)
+    best.predict(folds.n_folds)
     log_odds, scale = best.log_odds()
     gain, _, p_value = mean_gain(*folds.gain_of_units(folds.log_odds, log_odds))
     if p_value >= LEVEL and not always:
@@ -151,7 +151,7 @@ class _Trial:
             self.group_delta[mask] = margins(points, targets.rows[mask], alpha)
             self.lapse[mask] = known_lapses(fit.embedding.lapse, questions)[row]
             self.population_lapses.append(population_lapse(fit.embedding.lapse, questions))
-            self.folds.progress(fold + 1, FOLDS)
+            self.folds.progress(fold + 1, self.folds.n_folds)
 
     def log_odds(self, mask: Any = slice(None)) -> tuple[np.ndarray, float]:
         """Log odds of the answers of a mask, and the scale of the margins that is best for them."""

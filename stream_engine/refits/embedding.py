@@ -153,7 +153,7 @@ def refit(
         _check(snapshot, answers)
         # The number of dimensions, the kernel and the ridge of the published map are given, or selected by the log loss
         # on a validation set that is the same for every seed. Its figures are cross-fitted (`evaluation.cross_fit`),
-        # each with a setting of its own.
+        # each with a selection of its own.
         published_responses, published_answers = responses, answers
         if seed != PUBLISHED_SEED:
             published_responses, published_answers = answers_of(snapshot, PUBLISHED_SEED, params.lapse == "worker")
@@ -165,10 +165,10 @@ def refit(
         first = chosen
         if evaluate and published_responses is not responses:
             first = search.choose(plan.responses[0].part, responses, answers)
-        models = ParticipantModels(options)
+        models = ParticipantModels(answers, options)
         limits = {"tolerance": tolerance, "max_iterations": max_iterations}
         fit = _final_fit(chosen, published_answers, previous, models, seed, limits)
-        predictor = FoldPredictor(responses.answers, answers, models, seed)
+        predictor = FoldPredictor(responses.answers, models, seed)
         figures = cross_fit.evaluate(
             responses,
             plan,
@@ -256,7 +256,7 @@ class _SettingSearch:
         if chosen.embedding is not None and are_averaged(training, chosen.embedding, self.options):
             draws = posterior(training, chosen.embedding, PUBLISHED_SEED)
             chosen = chosen._replace(draw_scale=draws.calibrated_scale(validation.rows, validation.times))
-        return chosen
+        return chosen._replace(test_units=part == HELD)
 
     def _further_splits(self, part: np.ndarray, responses: Responses, answers: Answers) -> list[choice.Split]:
         """Training and validation sets besides those of `part`, where its validation set is small."""
@@ -282,8 +282,7 @@ def _final_fit(
     questions = of_answers(frequent)
     starts = (*chosen.starts, *_previous_start(previous, answers.n_objects))
     group_map = with_setting(questions, chosen.setting, starts, **options.lapse_option, **limits)
-    models.select(chosen, frequent, group_map)
-    model = models.fit(frequent, questions, group_map, max_iterations=limits["max_iterations"])
+    model = models.fit(chosen, frequent, questions, group_map, max_iterations=limits["max_iterations"])
     return FinalFit(frequent, questions, chosen, model, posterior_draws(questions, model, options, chosen, seed))
 
 

@@ -8,10 +8,10 @@ from stream_engine.data.answers import Answers
 from stream_engine.embedding.calibration import Calibration
 from stream_engine.embedding.choice import Choice
 from stream_engine.embedding.differences import Differences, ParticipantModel, differences, fit_parts
-from stream_engine.embedding.fit import Embedding
+from stream_engine.embedding.fit import Embedding, with_setting
 from stream_engine.embedding.held_out import population_lapse
 from stream_engine.embedding.posterior import Posterior, has_few_answers, posterior
-from stream_engine.embedding.questions import Questions
+from stream_engine.embedding.questions import Questions, of_answers
 
 FOLD_TOLERANCE = 3e-4  # of a fold's fit with weights: one that went on predicted no better (food100, portraits36)
 MIN_PARTICIPANT_ANSWERS = 20  # answers that a participant needs for a lapse rate of their own; others share one
@@ -42,48 +42,52 @@ def without_rare_participants(answers: Answers) -> Answers:
 
 
 class ParticipantModels:
-    """Models of participants in addition to the group's map, selected once (`select`) and fitted to all answers, or to
-    those outside a fold."""
+    """Models of participants in addition to the group's map; selected anew for each group of held-out responses: what
+    held-out answers had selected predicts them too well, even if little is selected by them (measurements.md)."""
 
-    def __init__(self, options: ModelOptions):
-        self.options = options
-        self._selection = Differences("not selected")
+    def __init__(self, answers: Answers, options: ModelOptions):
+        self.answers, self.options = answers, options
+        self._selections: dict[int, tuple[Choice, Differences]] = {}  # by the identity of a choice
 
-    def select(self, chosen: Choice, answers: Answers, group_map: Embedding) -> None:
-        """Select by all answers, to which `group_map` was fitted."""
-        options = self.options
-        if options.participants == "alike":
-            self._selection = Differences("not requested")
-        elif options.lapse != "worker":
-            why = f"they need lapse rates of participants, and lapse is {options.lapse!r}"
-            self._selection = Differences(f"not requested: {why}")
-        else:
-            self._selection = differences(
-                answers.sample(MAX_SEARCHED_ANSWERS),
-                group_map,
-                chosen.setting,
-                given_d=options.given_dimensions,
-                always=options.participants == "weights",
-                **options.lapse_option,
-            )
-
-    def fit(self, answers: Answers, questions: Questions, group_map: Embedding, **limits: Any) -> ParticipantModel:
-        """Fitted to all answers, as `group_map` was."""
-        return fit_parts(self._selection, answers, questions, group_map, **self.options.lapse_option, **limits)
+    def fit(
+        self, chosen: Choice, answers: Answers, questions: Questions, group_map: Embedding, **limits: Any
+    ) -> ParticipantModel:
+        """Selected by and fitted to these answers, to which `group_map` was fitted."""
+        selection = self._select(chosen, answers, group_map, only_weights=False)
+        return fit_parts(selection, answers, questions, group_map, **self.options.lapse_option, **limits)
 
     def fit_to_fold(
         self,
+        chosen: Choice,
         answers: Answers,
         questions: Questions,
         group_map: Embedding,
-        out: np.ndarray,
         only_weights: bool = False,
     ) -> ParticipantModel:
-        """Fitted to the answers outside the responses `out` (U,), as `group_map` was. Answers in these select nothing
-        but the few settings (`Differences.without`). `only_weights`: no maps of single participants."""
-        selection = self._selection.without(out, only_weights)
-        return fit_parts(
-            selection, answers, questions, group_map, tolerance=FOLD_TOLERANCE, **self.options.lapse_option
+        """Selected without all units of the group that the setting was chosen for, and fitted to these answers."""
+        lapse_option = self.options.lapse_option
+        if id(chosen) not in self._selections:
+            available = self.answers if chosen.test_units is None else self.answers.without(chosen.test_units)
+            frequent = without_rare_participants(available)
+            map_of_group = with_setting(of_answers(frequent), chosen.setting, (group_map.points,), **lapse_option)
+            self._selections[id(chosen)] = chosen, self._select(chosen, frequent, map_of_group, only_weights)
+        selection = self._selections[id(chosen)][1]
+        return fit_parts(selection, answers, questions, group_map, tolerance=FOLD_TOLERANCE, **lapse_option)
+
+    def _select(self, chosen: Choice, answers: Answers, group_map: Embedding, only_weights: bool) -> Differences:
+        options = self.options
+        if options.participants == "alike":
+            return Differences("not requested")
+        if options.lapse != "worker":
+            return Differences(f"not requested: they need lapse rates of participants, and lapse is {options.lapse!r}")
+        return differences(
+            answers.sample(MAX_SEARCHED_ANSWERS),
+            group_map,
+            chosen.setting,
+            given_d=options.given_dimensions,
+            always=options.participants == "weights",
+            only_weights=only_weights,
+            **options.lapse_option,
         )
 
 

@@ -33,12 +33,12 @@ PREDICTION_SUMS = ("answers", "right", "log_odds", "expected", "variance", "squa
 class FoldPredictor:
     """Predicts held-out answers (`out`) by a model that is fitted to all others."""
 
-    def __init__(self, targets: Answers, answers: Answers, models: ParticipantModels, seed: int):
-        self.targets, self.answers, self.models, self.seed = targets, answers, models, seed
+    def __init__(self, targets: Answers, models: ParticipantModels, seed: int):
+        self.targets, self.models, self.seed = targets, models, seed
         self.settings: list[dict[str, Any]] = []  # one a group of responses, with its lapse and scale
         self._last_choice: Choice | None = None
         # a row a participant, filled when their answers are predicted by a map of other participants
-        self.prediction_sums = np.zeros((len(answers.participants), len(PREDICTION_SUMS)))
+        self.prediction_sums = np.zeros((len(models.answers.participants), len(PREDICTION_SUMS)))
 
     def response(self, chosen: Choice, out: np.ndarray) -> dict[str, np.ndarray]:
         """Log odds of held-out answers: for an unknown participant, as `predict` gives them; by the model of the
@@ -52,7 +52,7 @@ class FoldPredictor:
             self._last_choice = chosen
         draws = posterior_draws(questions, model, self.models.options, chosen, self.seed)
         odds = {KIND: _log_odds(model.embedding, calibration, draws, targets.rows)}
-        if len(self.answers.participants):
+        if len(self.models.answers.participants):
             odds |= _log_odds_with_participant(targets, questions, chosen, model, draws)
         if chosen.setting.d > 2:
             flat_map = picture.picture(model.embedding.points, questions, chosen.setting.ridge)
@@ -72,12 +72,12 @@ class FoldPredictor:
 
     def _fit(self, chosen: Choice, out: np.ndarray, only_weights: bool) -> tuple[Questions, ParticipantModel | None]:
         """The other answers, and the model of them; None where there are none."""
-        answers = without_rare_participants(self.answers.without(out))
+        answers = without_rare_participants(self.models.answers.without(out))
         questions = of_answers(answers)
         if not len(questions.rows):
             return questions, None
         group_map = with_setting(questions, chosen.setting, chosen.starts, **self.models.options.lapse_option)
-        return questions, self.models.fit_to_fold(answers, questions, group_map, out, only_weights)
+        return questions, self.models.fit_to_fold(chosen, answers, questions, group_map, only_weights)
 
     def _add_sums(self, targets: Answers, odds: np.ndarray) -> None:
         """Add to `prediction_sums` what these log odds say about the answers of each participant."""
