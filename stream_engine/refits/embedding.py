@@ -2,8 +2,7 @@
 
 What is not given of the setting is selected by the log loss on a validation set; the published embedding is then fitted
 to all answers, including those about four objects, so it depends neither on the seed nor on what is evaluated. The
-figures of the report are cross-fitted, each with a setting of its own; models of participants are selected once
-(`embedding.differences`). Memory O(n d + m), cost O(m d) an iteration.
+figures of the report are cross-fitted, each with a selection of its own. Memory O(n d + m), cost O(m d) an iteration.
 """
 
 from collections.abc import Sequence

@@ -138,19 +138,6 @@ def test_a_map_of_their_own_is_stacked_for_who_sees_other_things():
     assert own < alike - 0.1
 
 
-def test_answers_that_are_left_out_do_not_decide_about_themselves():
-    answers = one_of_another_mind(300)
-    made, _ = parts(answers)
-    of_first = answers.participant == 0
-    nothing, everything = np.zeros(len(of_first), bool), np.ones(len(of_first), bool)
-    np.testing.assert_allclose(made.without(nothing).stack, made.stack)
-    assert 0 in made.map_owners and 0 not in made.without(of_first).map_owners
-    assert made.without(nothing).weights == made.weights and made.without(everything).weights is None
-    assert made.without(nothing, only_weights=True).map_owners.tolist() == []
-    half = made.without(of_first & (np.arange(len(of_first)) % 2 == 0))
-    assert half.stack[0, 1] > 0.3 and half.stack[0].tolist() != made.stack[0].tolist()
-
-
 def test_maps_of_blocks_are_those_of_each_alone():
     """Whichever others there are; a block without an object cannot predict answers about it."""
     answers = one_of_another_mind(300, others=400)
