@@ -213,9 +213,11 @@ def _groups(answer: Mapping[str, Any]) -> Iterator[str]:
         return
     p = 1 - clearer
     p_text = "< .001" if p < 0.001 else f"= {p_value(p)}"
+    d = int(figure(answer, "dimensions") or 0)
+    where = f" in {d} dimension{'s' if d > 1 else ''}" if d else ""
     text = (
-        "Groups were sought by Ward's method (Ward, 1963) and k-means, and their clearness was compared with that of "
-        "continua of equal size, dimension, and precision: "
+        f"Groups were sought by Ward's method (Ward, 1963) and k-means{where}, and their clearness was compared with "
+        "that of continua of equal size, dimension, and precision: "
     )
     if grade == NOT_SEPARABLE:
         yield f"{text}no clusters were detected (p {p_text})."
