@@ -213,12 +213,17 @@ def _map() -> None:
 def _embed() -> None:
     """An embedding with groups and a picture, and the passes that many questions begin with."""
     from stream_engine.embedding import minibatch
+    from stream_engine.embedding.gradient import Loss
     from stream_engine.embedding.neighbour_layout import neighbour_layout
     from stream_engine.embedding.questions import of_rows
+    from stream_engine.embedding.stacking import stack_coefficients
     from stream_engine.refits import clusters, embedding
 
     artifact = embedding.refit(_full_snapshot(), embedding.Params(), 0)
     clusters.refit(_full_snapshot(), clusters.Params(), 0, needed=artifact)
+    stack_coefficients(np.zeros(2), np.zeros(2), np.ones(2), np.zeros(2, np.int64), 1)
+    own = of_rows(np.array([[0, 1, 0, 2]]), 3, worker=np.zeros(1, np.int32))
+    Loss(own, weighted=True).weighted(np.zeros((3, 2)), np.ones((2, 2)), np.zeros(2))
     neighbour_layout(np.eye(4), 2.0, np.zeros((4, 2)))
     minibatch.descend(of_rows(np.array([[0, 1, 0, 2]]), 3), np.zeros((3, 2)), np.zeros(1), 1.0, 1.0)
 

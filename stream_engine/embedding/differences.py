@@ -20,19 +20,18 @@ from stream_engine.data.answers import Answers
 from stream_engine.embedding import weight_selection
 from stream_engine.embedding.fit import Embedding, Setting
 from stream_engine.embedding.individual import Individual, Weights, fit_with
-from stream_engine.embedding.own_map_selection import stack_own_maps
+from stream_engine.embedding.own_map_selection import own_map_odds
 from stream_engine.embedding.own_maps import OwnMaps, selected_maps
 from stream_engine.embedding.participant_folds import ParticipantFolds, Progress, mean_gain
-from stream_engine.embedding.questions import of_answers
+from stream_engine.embedding.questions import Questions
 from stream_engine.embedding.score_test import score_tests
 from stream_engine.embedding.stacking import losses
 from stream_engine.embedding.weight_selection import select_weights
 from stream_engine.evaluation.response_checks import holm
 
 LEVEL = 0.05
-# Levels of a participant's score test, between which no map of their own is fitted any more: 0.1 with many
-# participants, and where `CHANCE_PASSES` would pass by chance, up to 0.5.
-SCREEN_LEVELS, CHANCE_PASSES = (0.1, 0.5), 2
+# The level of a participant's score test for a map of their own, by which so many pass by chance; at most one half.
+CHANCE_PASSES, MAX_SCREEN_LEVEL = 2, 0.5
 N_OBJECTS = 3  # that are named for each participant who differs
 MAX_COORDINATES = 4_000_000  # of all participants' copies of the objects, above which nothing is fitted: 32 MB
 DIFFER, ALIKE = "participants differ", "no individual differences found"
@@ -53,6 +52,7 @@ class Differences(NamedTuple):
     standard_error: np.ndarray | None = None
     p_values: np.ndarray | None = None  # (w,) corrected
     objects: tuple[list[int], ...] = ()  # of those who differ, the objects whose answers gain most
+    axes: np.ndarray | None = None  # (n, k) on which fits with weights begin
 
     @property
     def differing_participants(self) -> np.ndarray:
@@ -98,11 +98,10 @@ def differences(
     n_seen, n_copies = _objects_seen(answers)
     if n_copies * setting.d > MAX_COORDINATES:
         return Differences(f"more than {MAX_COORDINATES:,} coordinates of participants", n_participants)
-    answers = _units_by_participant(answers)
     map_test, axes_test = score_tests(group_map, answers)
     p_value = min(1.0, 2 * min(map_test.pooled, axes_test.pooled))
     smaller_p = np.where(n_answers > 0, np.minimum(map_test.p_value, axes_test.p_value), np.nan)
-    candidates = np.flatnonzero(smaller_p < np.clip(CHANCE_PASSES / n_participants, *SCREEN_LEVELS))
+    candidates = np.flatnonzero(smaller_p < min(CHANCE_PASSES / n_participants, MAX_SCREEN_LEVEL))
     candidates = candidates[n_answers[candidates] >= n_seen[candidates]]
     likely = p_value < LEVEL or bool(np.nanmin(holm(2 * smaller_p)) < LEVEL)
     result = alike = Differences(ALIKE, n_participants, p_value)
@@ -112,12 +111,13 @@ def differences(
     base = folds.log_odds
     test = select_weights(folds, given_d, always) if likely or always else None
     if test is not None:
-        base = test.log_odds
-        result = alike._replace(weights=test.weights, gain_of_weights=test.gain, p_of_weights=test.p_value)
+        result = alike._replace(gain_of_weights=test.gain, p_of_weights=test.p_value)
+        result, base = result._replace(weights=test.weights, axes=test.axes), test.log_odds
     if len(candidates) and not only_weights:
-        stack = stack_own_maps(folds, base, candidates)
-        result = result._replace(stack=stack.coefficients, map_setting=stack.setting)
-        result = _with_gains(result, folds, stack.log_odds, 2 * smaller_p)
+        own_maps = own_map_odds(folds, candidates)
+        stack, map_setting = own_maps.select(base, len(answers.participants))
+        result = result._replace(stack=stack, map_setting=map_setting)
+        result = _with_gains(result, folds, own_maps.cross_fit(base), 2 * smaller_p)
     if len(result.differing_participants) or (test is not None and test.p_value < weight_selection.LEVEL):
         return result._replace(verdict=DIFFER)
     return result if result.weights or len(result.map_owners) else alike
@@ -128,13 +128,6 @@ def _objects_seen(answers: Answers) -> tuple[np.ndarray, int]:
     pairs = np.unique(answers.participant.astype(np.int64)[:, None] * answers.n_objects + answers.rows)
     participant = pairs // answers.n_objects
     return np.bincount(participant[participant >= 0], minlength=len(answers.participants)), len(pairs)
-
-
-def _units_by_participant(answers: Answers) -> Answers:
-    """The same answers; where units are questions, which several participants may have answered, those of each are a
-    unit by themselves."""
-    pair = answers.response * (1 + len(answers.participants)) + answers.participant + 1
-    return answers._replace(response=np.unique(pair, return_inverse=True)[1].reshape(-1))
 
 
 def _with_gains(result: Differences, folds: ParticipantFolds, log_odds: np.ndarray, p_score: np.ndarray) -> Differences:
@@ -166,11 +159,13 @@ def _objects_that_gain(answers: Answers, gain: np.ndarray, participant: int) -> 
     return np.argsort(-total, kind="stable")[:N_OBJECTS].tolist()
 
 
-def fit_parts(selection: Differences, answers: Answers, group_map: Embedding, **limits: Any) -> ParticipantModel:
-    """The parts that were selected, fitted to these answers."""
+def fit_parts(
+    selection: Differences, answers: Answers, questions: Questions, group_map: Embedding, **limits: Any
+) -> ParticipantModel:
+    """The parts that were selected, fitted to these answers, of which the questions are."""
     individual = None
     if selection.weights is not None:
-        individual = fit_with(of_answers(answers), group_map, selection.weights, **limits)
+        individual = fit_with(questions, group_map, selection.weights, selection.axes, **limits)
     maps, setting = None, selection.map_setting
     if setting is not None and len(selection.map_owners):
         named = answers.of(answers.participant >= 0)

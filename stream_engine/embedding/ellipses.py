@@ -31,6 +31,7 @@ from stream_engine.evaluation.answer_probabilities import margins
 
 MAX_COORDINATES = 2500  # coordinates n d up to which covariances are computed: 16 (n d)^2 bytes, O((n d)^3)
 LEVEL = 0.95
+SIGNS = (-1.0, 1.0, 1.0, -1.0)  # of dDelta / dx in the places of i, j, k, l
 
 
 def covariances(
@@ -54,8 +55,12 @@ def covariances(
     information = _weighted_sum(questions.rows, near, far, f * u**2, n)[np.ix_(own, own)]
     information += 2 * fit.ridge * np.eye(len(information))
     if not fixed_lapse:
-        slopes = sparse_scores(questions.rows, near, far, n)[:, own]
-        information -= _of_lapses(slopes, f, u, v, questions.worker, fit.lapse, fit.guessers)
+        cross = np.zeros((len(fit.lapse), n, d))
+        _add_slopes(
+            read_only(questions.rows, np.int32), np.stack([near, far], axis=1), f * u * v, questions.worker, cross
+        )
+        of_lapses = np.bincount(questions.worker, f * v**2, len(fit.lapse))
+        information -= _of_lapses(cross.reshape(len(fit.lapse), -1)[:, own], of_lapses, fit.lapse, fit.guessers)
     gauge = gauge_of(fit.points[has_answers])
     inverse = cho_solve(cho_factor(information), np.eye(len(information)))
     inverse -= gauge @ (gauge.T @ inverse)
@@ -130,32 +135,61 @@ def _weighted_sum(rows: np.ndarray, near: np.ndarray, far: np.ndarray, weight: n
     blocks = np.zeros((n, n, d, d))
     gaps = np.stack([near, far], axis=1)
     _add_blocks(read_only(rows, np.int32), read_only(gaps), read_only(weight, np.float64), blocks)
+    low, high = np.tril_indices(n, -1)
+    blocks[low, high] = blocks[high, low].transpose(0, 2, 1)
     return blocks.transpose(0, 2, 1, 3).reshape(n * d, n * d)
 
 
 @njit(cache=True, nogil=True)
+def _objects_of(rows, gaps, members, slopes):
+    """The different objects of an answer, `members`, with its slope in each, `slopes` (4, d); gives their number."""
+    n_members = 0
+    for one in range(4):
+        at = 0
+        while at < n_members and members[at] != rows[one]:
+            at += 1
+        if at == n_members:
+            members[at] = rows[one]
+            slopes[at] = 0.0
+            n_members += 1
+        for a in range(slopes.shape[1]):
+            slopes[at, a] += SIGNS[one] * gaps[one // 2, a]
+    return n_members
+
+
+@njit(cache=True, nogil=True)
 def _add_blocks(rows, gaps, weight, blocks):
-    signs = (-1.0, 1.0, 1.0, -1.0)  # of dDelta / dx in the places of i, j, k, l
+    """Add weight g g' of each answer to the blocks (n, n, d, d) of objects x <= y."""
     d = gaps.shape[2]
+    members, slopes = np.empty(4, np.int64), np.empty((4, d))
+    for answer in range(len(rows)):
+        n_members = _objects_of(rows[answer], gaps[answer], members, slopes)
+        for one in range(n_members):
+            for other in range(n_members):
+                if members[one] <= members[other]:
+                    block = blocks[members[one], members[other]]
+                    for a in range(d):
+                        scaled = weight[answer] * slopes[one, a]
+                        for b in range(d):
+                            block[a, b] += scaled * slopes[other, b]
+
+
+@njit(cache=True, nogil=True)
+def _add_slopes(rows, gaps, weight, worker, sums):
+    """Add weight g of each answer to the sums (w, n, d) of its worker."""
     for answer in range(len(rows)):
         for one in range(4):
-            for other in range(4):
-                sign = weight[answer] * signs[one] * signs[other]
-                block = blocks[rows[answer, one], rows[answer, other]]
-                for a in range(d):
-                    scaled = sign * gaps[answer, one // 2, a]
-                    for b in range(d):
-                        block[a, b] += scaled * gaps[answer, other // 2, b]
+            for a in range(gaps.shape[2]):
+                sums[worker[answer], rows[answer, one], a] += weight[answer] * SIGNS[one] * gaps[answer, one // 2, a]
 
 
-def _of_lapses(slopes: csr_array, f, u, v, worker: np.ndarray, lapse: np.ndarray, guessers: float) -> np.ndarray:
-    """C V^-1 C': what not knowing the lapses takes; each worker's prior is that of who they seem to be."""
+def _of_lapses(cross: np.ndarray, of_lapses: np.ndarray, lapse: np.ndarray, guessers: float) -> np.ndarray:
+    """C V^-1 C', what not knowing the lapses takes, from C' (w, n d) and the answers' part of V (w,); each worker's
+    prior is that of who they seem to be."""
     p_guesser = guesses(lapse, guessers)
     a, b = PRIOR[0] * (1 - p_guesser) + PRIOR[1] * p_guesser, PRIOR[1] * (1 - p_guesser) + PRIOR[0] * p_guesser
-    by_participant = csr_array((f * u * v, (np.arange(len(worker)), worker)), shape=(len(worker), len(lapse)))
-    cross = (slopes.T @ by_participant).toarray()
-    own = np.bincount(worker, f * v**2, len(lapse)) + (a / lapse + b / (1 - lapse)) / (lapse * (1 - lapse))
-    return (cross / own) @ cross.T
+    own = of_lapses + (a / lapse + b / (1 - lapse)) / (lapse * (1 - lapse))
+    return (cross.T / own) @ cross
 
 
 def _shares(fit: Embedding, rows: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
@@ -196,26 +230,29 @@ def _design_effect(
 @njit(cache=True, nogil=True)
 def _sum_of_squares(first, rows, gaps, times, inverse):
     """Sum of s' inverse s over units, the rows from first[u] on; s is the sum of their slopes."""
-    signs = (-1.0, 1.0, 1.0, -1.0)
     k, d = inverse.shape[:2]
     sums, members, seen = np.zeros((k, d)), np.empty(k, np.int64), np.zeros(k, np.bool_)
+    of_answer, slopes = np.empty(4, np.int64), np.empty((4, d))
     total = 0.0
     for unit in range(len(first) - 1):
         n_members = 0
         for answer in range(first[unit], first[unit + 1]):
-            for one in range(4):
-                member = rows[answer, one]
+            for one in range(_objects_of(rows[answer], gaps[answer], of_answer, slopes)):
+                member = of_answer[one]
                 if not seen[member]:
                     seen[member] = True
                     members[n_members] = member
                     n_members += 1
                 for a in range(d):
-                    sums[member, a] += times[answer] * signs[one] * gaps[answer, one // 2, a]
-        for x in members[:n_members]:
-            for y in members[:n_members]:
+                    sums[member, a] += times[answer] * slopes[one, a]
+        for x in range(n_members):
+            for y in range(x + 1):
+                both = 1.0 if x == y else 2.0  # the inverse is symmetric
                 for a in range(d):
+                    product = 0.0
                     for b in range(d):
-                        total += sums[x, a] * inverse[x, a, y, b] * sums[y, b]
+                        product += inverse[members[x], a, members[y], b] * sums[members[y], b]
+                    total += both * sums[members[x], a] * product
         for x in members[:n_members]:
             seen[x] = False
             sums[x] = 0.0

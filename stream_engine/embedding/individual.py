@@ -17,7 +17,7 @@ import numpy as np
 
 from stream_engine.embedding.calibration import Calibration
 from stream_engine.embedding.descent import minimise
-from stream_engine.embedding.fit import LARGE, LOOSE, ROUGH, Embedding, Setting, _objective, fit, with_setting
+from stream_engine.embedding.fit import COARSE, LARGE, LOOSE, ROUGH, Embedding, Setting, _objective, fit, with_setting
 from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.lapse_prior import FIRST
 from stream_engine.embedding.principal_axes import on_own_axes
@@ -74,21 +74,17 @@ def fit_weights(
     *,
     weights: np.ndarray | None = None,
     fixed_lapse: bool = False,
-    fixed_points: bool = False,
     tolerance: float = LOOSE,
     max_iterations: int = 1000,
 ) -> Individual:
     """Coordinates and weights, begun at an embedding of one map for all, or at those of an earlier fit with `weights`
-    (n_workers, d); by the same kernel and ridge. `fixed_points`: the coordinates stay. Ends as `fit` does.
-    Deterministic."""
+    (n_workers, d); by the same kernel and ridge. Ends as `fit` does. Deterministic."""
     n, d = begin.points.shape
     loss, ridge = weighted_loss(questions, begin.alpha), begin.ridge
     logs = np.zeros((questions.n_workers, d)) if weights is None else np.log(weights)
 
     def loss_of_rows(rows: np.ndarray, lapse: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         value, slope, log_slope, lapse_slope = loss(rows[:n], rows[n:], lapse)
-        if fixed_points:
-            slope = -2 * ridge * rows[:n]  # the ridge's, which the objective adds
         excess = shrinkage - ridge  # the objective has the ridge of all rows
         log_slope += 2 * excess * rows[n:]
         return value + excess * float((rows[n:] ** 2).sum()), np.concatenate([slope, log_slope]), lapse_slope
@@ -102,8 +98,6 @@ def fit_weights(
     points, logs = rows[:n], rows[n:]
     has_answers = np.bincount(questions.worker, minlength=len(logs)) > 0
     has_answers[NOBODY] = False
-    if fixed_points:
-        return Individual(begin._replace(lapse=lapse, guessers=guessers), np.exp(logs), shrinkage)
     middle = logs[has_answers].mean(axis=0) if has_answers.any() else np.zeros(d)
     logs = np.where(has_answers[:, None], logs - middle, 0.0)
     points, order = on_own_axes(points * np.exp(middle / 2), questions)
@@ -122,27 +116,42 @@ def fit_weights(
     return Individual(embedding, np.exp(logs), shrinkage)
 
 
-def fit_with(questions: Questions, group_map: Embedding, selection: Weights, **limits: Any) -> Individual:
-    """Coordinates and weights as selected: weights at the points that the fit begins at first, then both. `limits`
-    (`fixed_lapse`, `tolerance`, `max_iterations`) as for `fit_weights`."""
-    fixed_lapse = limits.get("fixed_lapse", False)
-    begin = starting_map(questions, group_map, selection, fixed_lapse)
-    options: dict[str, Any] = {"fixed_lapse": fixed_lapse, "fixed_points": True, "tolerance": ROUGH}
-    weights = fit_weights(questions, begin, selection.shrinkage, **options).weights
-    return fit_weights(questions, begin, selection.shrinkage, weights=weights, **limits)
+def fit_with(
+    questions: Questions, group_map: Embedding, selection: Weights, axes: np.ndarray | None = None, **limits: Any
+) -> Individual:
+    """Coordinates and weights as selected. `axes` (n, k): points of another fit with weights, onto whose axes the map
+    is turned that the fit begins at: the axes take most of a descent. `limits` (`fixed_lapse`, `tolerance`,
+    `max_iterations`) as for `fit_weights`."""
+    begin = starting_map(questions, group_map, selection, limits.get("fixed_lapse", False))
+    if axes is not None:
+        begin = begin._replace(points=turned(begin.points, axes))
+    return fit_weights(questions, begin, selection.shrinkage, **limits)
+
+
+def turned(points: np.ndarray, onto: np.ndarray) -> np.ndarray:
+    """(n, d) points, turned to be as near as they can be to the first d columns of `onto` (n, k) (orthogonal
+    Procrustes); columns that it lacks are 0.
+
+    >>> turned(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([[0.0, 2.0], [0.0, -2.0]])).round(6).tolist()
+    [[0.0, 1.0], [0.0, -1.0]]
+    """
+    d = points.shape[1]
+    onto = np.pad(onto[:, :d], ((0, 0), (0, max(d - onto.shape[1], 0))))
+    left, _, right = np.linalg.svd(points.T @ onto)
+    return points @ (left @ right)
 
 
 def starting_map(
     questions: Questions, group_map: Embedding, selection: Weights, fixed_lapse: bool = False
 ) -> Embedding:
-    """The map that a fit with weights begins at: the group's, or one in another number of dimensions, or a pooled one.
-    What this returned may be given as `group_map`."""
+    """The map that a fit with weights begins at: the group's, or one in another number of dimensions, or a pooled
+    one."""
     setting = Setting("t-ste" if group_map.alpha else "ste", selection.d, group_map.ridge)
     if selection.pooled:
         return pooled_map(questions, setting)
     if selection.d in (0, group_map.points.shape[1]):
         return group_map
-    options: dict[str, Any] = {"lapse": group_map.lapse, "fixed_lapse": fixed_lapse, "tolerance": ROUGH}
+    options: dict[str, Any] = {"lapse": group_map.lapse, "fixed_lapse": fixed_lapse, "tolerance": COARSE}
     return fit(questions, *setting[1:], kernel=setting.kernel, start=group_map.points, **options)
 
 

@@ -14,16 +14,47 @@ from stream_engine.embedding.participant_folds import FOLDS, ParticipantFolds
 from stream_engine.embedding.stacking import GROUP, losses, stack_coefficients
 
 AVERAGED_ANSWERS = 1_000  # of the participants with the fewest, whose maps are averaged over draws: 3 CPU s at most
+MAX_AVERAGED = 500  # answers of one of them: of more, one fit is sure enough
 MIN_SELECTION_ANSWERS = 100  # held-out answers of a participant by which the setting of their map is selected
 NEGLIGIBLE = 0.05  # difference of coefficients from the group's: at most .0006 nats an answer, whatever its odds
 
 
-class OwnMapStack(NamedTuple):
-    """Rows of `coefficients` and `setting` are participants."""
+class OwnMapOdds(NamedTuple):
+    """Held-out answers of the n candidates for a map, and how maps of their other answers predict them."""
 
-    coefficients: np.ndarray  # (w, 2) of the group's and of the own log odds
-    setting: np.ndarray  # (w,) of the own map, of `SETTINGS`; -1 where there is none
-    log_odds: np.ndarray  # (m,) of all held-out answers, with coefficients of the other folds
+    position: np.ndarray  # (m,) of each among all held-out answers
+    times: np.ndarray  # (m,)
+    number: np.ndarray  # (m,) of the participant, from 0 to n - 1
+    unit: np.ndarray  # (m,)
+    fold: np.ndarray  # (m,)
+    own: np.ndarray  # (m,) log odds
+    setting: np.ndarray  # (n,) of `SETTINGS`, or `AVERAGE`
+    candidates: np.ndarray  # (n,) their rows among all participants
+
+    def select(self, base: np.ndarray, n_participants: int) -> tuple[np.ndarray, np.ndarray]:
+        """(w, 2) coefficients of the log odds `base` of all held-out answers and of the own map's, and (w,) the setting
+        of the map, -1 where it is not used."""
+        of_candidates = self._coefficients(base, np.ones(len(self.position), bool))
+        useful = np.maximum(np.abs(of_candidates[:, 0] - 1), of_candidates[:, 1]) >= NEGLIGIBLE  # below 0 is noise
+        coefficients, setting = np.tile(GROUP, (n_participants, 1)), np.full(n_participants, -1)
+        coefficients[self.candidates[useful]] = of_candidates[useful]
+        setting[self.candidates[useful]] = self.setting[useful]
+        return coefficients, setting
+
+    def cross_fit(self, base: np.ndarray) -> np.ndarray:
+        """(m,) log odds of all held-out answers, with the coefficients of the other folds."""
+        log_odds = base.copy()
+        for fold in range(FOLDS):
+            test = self.fold == fold
+            row = self._coefficients(base, ~test)[self.number[test]]
+            log_odds[self.position[test]] = row[:, 0] * base[self.position[test]] + row[:, 1] * self.own[test]
+        return log_odds
+
+    def _coefficients(self, base: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        """(n, 2) by the answers of a (m,) mask."""
+        base, own, times = base[self.position[mask]], self.own[mask], self.times[mask]
+        weight = times / _design_effect(base, own, times, self.unit[mask])
+        return stack_coefficients(base, own, weight, self.number[mask], len(self.candidates))
 
 
 class _Candidates(NamedTuple):
@@ -36,39 +67,16 @@ class _Candidates(NamedTuple):
     n: int
 
 
-def stack_own_maps(folds: ParticipantFolds, base: np.ndarray, candidates: np.ndarray) -> OwnMapStack:
-    """Maps of the participants in rows `candidates`, stacked with the log odds `base` of all held-out answers."""
-    targets, n_participants = folds.targets, len(folds.answers.participants)
-    number = np.full(n_participants, -1)
+def own_map_odds(folds: ParticipantFolds, candidates: np.ndarray) -> OwnMapOdds:
+    """Maps of the participants in rows `candidates`, and their predictions."""
+    targets, number = folds.targets, np.full(len(folds.answers.participants), -1)
     number[candidates] = np.arange(len(candidates))
     at = np.flatnonzero(number[targets.participant] >= 0)
     answers = _Candidates(
         targets.rows[at], targets.times[at], number[targets.participant[at]], folds.fold[at], len(candidates)
     )
-    own, own_setting = _predict_own(folds, answers)
-    candidate_base = base[at]
-    weight = answers.times / _design_effect(candidate_base, own, answers.times, folds.unit[at])
-    columns = candidate_base, own, weight
-    all_coefficients = stack_coefficients(*_by_participant(answers.number, answers.n, *columns))
-    useful = np.maximum(np.abs(all_coefficients[:, 0] - 1), all_coefficients[:, 1]) >= NEGLIGIBLE  # below 0 is noise
-    coefficients, setting = np.tile(GROUP, (n_participants, 1)), np.full(n_participants, -1)
-    coefficients[candidates[useful]] = all_coefficients[useful]
-    setting[candidates[useful]] = own_setting[useful]
-    log_odds = base.copy()
-    log_odds[at] = _cross_fit(answers, *columns)
-    return OwnMapStack(coefficients, setting, log_odds)
-
-
-def _cross_fit(answers: _Candidates, base: np.ndarray, own: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """(m,) log odds, with the coefficients of the other folds."""
-    log_odds = np.empty(len(base))
-    for fold in range(FOLDS):
-        train, test = answers.fold != fold, answers.fold == fold
-        columns = (column[train] for column in (base, own, weight))
-        coefficients = stack_coefficients(*_by_participant(answers.number[train], answers.n, *columns))
-        row = coefficients[answers.number[test]]
-        log_odds[test] = row[:, 0] * base[test] + row[:, 1] * own[test]
-    return log_odds
+    own, setting = _predict_own(folds, answers)
+    return OwnMapOdds(at, answers.times, answers.number, folds.unit[at], answers.fold, own, setting, candidates)
 
 
 def _predict_own(folds: ParticipantFolds, answers: _Candidates) -> tuple[np.ndarray, np.ndarray]:
@@ -83,6 +91,7 @@ def _predict_own(folds: ParticipantFolds, answers: _Candidates) -> tuple[np.ndar
     average = np.zeros(n, bool)
     fewest = np.argsort(count, kind="stable")
     average[fewest[np.cumsum(count[fewest]) <= AVERAGED_ANSWERS]] = True
+    average &= count <= MAX_AVERAGED
     setting = np.full(n, AVERAGE)
     if not average.all():
         n_selection_folds = np.where(average, 0, np.ceil(FOLDS * MIN_SELECTION_ANSWERS / np.maximum(count, 1)))
@@ -119,13 +128,6 @@ def cautious_settings(loss: np.ndarray, times: np.ndarray, participant: np.ndarr
     error = np.sqrt(np.maximum(total(excess**2) / answers - mean**2, 0.0) / answers)
     order = sorted(range(len(SETTINGS)), key=lambda number: (-SETTINGS[number][1], SETTINGS[number][0]))
     return np.array(order)[(mean <= error + 1e-12)[order].argmax(axis=0)]
-
-
-def _by_participant(number: np.ndarray, n: int, *columns: np.ndarray) -> list[list[np.ndarray]]:
-    """Each column as one array a participant."""
-    order = np.argsort(number, kind="stable")
-    cuts = np.searchsorted(number[order], np.arange(1, n))
-    return [np.split(column[order], cuts) for column in columns]
 
 
 def _design_effect(base: np.ndarray, own: np.ndarray, times: np.ndarray, unit: np.ndarray) -> float:

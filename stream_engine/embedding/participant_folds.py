@@ -23,7 +23,8 @@ Progress = Callable[..., bool | None]
 
 
 class ParticipantFolds:
-    """Folds of the answers of all named participants, or with `only_weights` of as many as a test of weights needs."""
+    """Folds of the answers of all named participants, or with `only_weights` of as many as a test of weights needs.
+    Units are responses, or of questions that several participants answered, the answers of each."""
 
     def __init__(
         self,
@@ -48,11 +49,13 @@ class ParticipantFolds:
             mask = self.fold < self.n_folds
             self.position, self.targets, self.fold = self.position[mask], self.targets.of(mask), self.fold[mask]
             self.unit = _unit_numbers(self.targets)
+        self.n_selection_answers = float(self.targets.times[self.fold < self.n_selection_folds].sum())
         self.delta, self.lapse = np.empty(len(self.position)), np.empty(len(self.position))
+        self.questions = [of_answers(self._without_fold(fold)) for fold in range(self.n_folds)]  # of the other folds
         self.maps = [self._fit_map(fold) for fold in range(self.n_folds)]
         self.log_odds = scaled_log_odds(self.delta, self.lapse, self.targets.times)[0]
 
-    def without_fold(self, fold: int) -> Answers:
+    def _without_fold(self, fold: int) -> Answers:
         """The answers of all other folds, and those without a participant."""
         mask = np.ones(len(self.answers.rows), bool)
         mask[self.position[self.fold == fold]] = False
@@ -61,7 +64,7 @@ class ParticipantFolds:
     def _fit_map(self, fold: int) -> Embedding:
         """The group's map without a fold, whose margins and lapse rates it fills in."""
         kernel, d, ridge = self.setting
-        questions, group_map = of_answers(self.without_fold(fold)), self.group_map
+        questions, group_map = self.questions[fold], self.group_map
         options: dict[str, Any] = {"start": group_map.points, "lapse": group_map.lapse, "tolerance": LOOSE / 10}
         embedding = fit(questions, d, ridge, kernel=kernel, **(options | self.options))
         mask = self.fold == fold
@@ -77,7 +80,8 @@ class ParticipantFolds:
 
 
 def _unit_numbers(answers: Answers) -> np.ndarray:
-    return np.unique(answers.response, return_inverse=True)[1].reshape(-1)
+    pair = answers.response * (1 + len(answers.participants)) + answers.participant
+    return np.unique(pair, return_inverse=True)[1].reshape(-1)
 
 
 def _deal_units(unit: np.ndarray, participant: np.ndarray) -> np.ndarray:

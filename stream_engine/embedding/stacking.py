@@ -10,34 +10,37 @@ stay at the group's map, however few answers each gave. A participant's (a, b) i
 
 import numpy as np
 
+from stream_engine.data.compiled import njit
+
 TAUS = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6)
 PRIOR_PARTICIPANTS = np.array(
     [1.0, *[1 / (len(TAUS) - 1)] * (len(TAUS) - 1)]
 )  # participants' worth of prior, half of it alike
 GROUP = (1.0, 0.0)
-STEPS, PASSES = 12, 100  # of Newton's method; of EM
+STEPS, PASSES = 12, 100  # of Newton's method at most; of EM
+CONVERGED = 1e-4  # length of the last step of Newton's method
 MAX_COEFFICIENT = 3.0  # neither coefficient is larger
 
 
-def stack_coefficients(group: list[np.ndarray], own: list[np.ndarray], times: list[np.ndarray]) -> np.ndarray:
-    """(p, 2) coefficients a, b of participants, by the log odds (m_p,) of the answers that each gave, > 0 predicted.
+def stack_coefficients(
+    group: np.ndarray, own: np.ndarray, times: np.ndarray, participant: np.ndarray, n: int
+) -> np.ndarray:
+    """(n, 2) coefficients a, b of participants, by the log odds (m,) of the answers that each gave, > 0 predicted.
 
     >>> odds = np.tile([2.0, 2.0, 2.0, -2.0], 200)
-    >>> coefficients = stack_coefficients([0 * odds, odds], [odds, 0.5 * odds], [np.ones(800)] * 2)
+    >>> group, own = np.concatenate([0 * odds, odds]), np.concatenate([odds, 0.5 * odds])
+    >>> coefficients = stack_coefficients(group, own, np.ones(1600), np.repeat([0, 1], 800), 2)
     >>> bool(abs(coefficients[0, 1] - 0.55) < 0.05), bool(abs(coefficients[1] @ [1, 0.5] - 0.55) < 0.05)
     (True, True)
     """
-    if not group:
-        return np.zeros((0, 2))
-    coefficients, evidence = zip(
-        *(_candidates(np.stack([column, own_column], 1), n) for column, own_column, n in zip(group, own, times))
-    )
-    logs = np.array(evidence)
+    order = np.argsort(participant, kind="stable")
+    first = np.searchsorted(participant[order], np.arange(n + 1))
+    coefficients, logs = _candidates(group[order], own[order], times[order], first)
     prior = PRIOR_PARTICIPANTS / PRIOR_PARTICIPANTS.sum()
     for _ in range(PASSES):
         share = _shares(logs, prior)
         prior = (share.sum(axis=0) + PRIOR_PARTICIPANTS) / (len(logs) + PRIOR_PARTICIPANTS.sum())
-    return np.einsum("pt,ptk->pk", _shares(logs, prior), np.array(coefficients))
+    return np.einsum("pt,ptk->pk", _shares(logs, prior), coefficients)
 
 
 def _shares(logs: np.ndarray, prior: np.ndarray) -> np.ndarray:
@@ -47,26 +50,54 @@ def _shares(logs: np.ndarray, prior: np.ndarray) -> np.ndarray:
     return share / share.sum(axis=1, keepdims=True)
 
 
-def _candidates(odds: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(t, 2) coefficients at each tau, and (t,) log marginal likelihoods, by Laplace's method."""
-    coefficients, logs = np.tile(GROUP, (len(TAUS), 1)), np.zeros(len(TAUS))
-    logs[0] = -loss(odds @ coefficients[0], times)
-    for at, tau in enumerate(TAUS[1:], 1):
-        precision, point = 1 / tau**2, coefficients[at - 1].copy()
-        for _ in range(STEPS):
-            p = 1 / (1 + np.exp(-np.clip(odds @ point, -500, 500)))
-            slope = odds.T @ (times * (1 - p)) - precision * (point - GROUP)
-            curve = (odds * (times * p * (1 - p))[:, None]).T @ odds + precision * np.eye(2)
-            point = np.clip(point + np.linalg.solve(curve, slope), -MAX_COEFFICIENT, MAX_COEFFICIENT)
-        coefficients[at] = point
-        prior = precision / 2 * float(((point - GROUP) ** 2).sum()) - np.log(precision)
-        logs[at] = -loss(odds @ point, times) - prior - np.linalg.slogdet(curve)[1] / 2
+@njit(cache=True, nogil=True)
+def _candidates(group, own, times, first):
+    """(p, t, 2) coefficients of each participant, whose answers are those from first[p] on, at each tau, and (p, t) log
+    marginal likelihoods, by Laplace's method."""
+    participants = len(first) - 1
+    coefficients, logs = np.empty((participants, len(TAUS), 2)), np.empty((participants, len(TAUS)))
+    for number in range(participants):
+        odds = group[first[number] : first[number + 1]], own[first[number] : first[number + 1]]
+        n = times[first[number] : first[number + 1]]
+        a, b = GROUP
+        coefficients[number, 0, 0], coefficients[number, 0, 1] = a, b
+        logs[number, 0] = -_sums(odds[0], odds[1], n, a, b)[0]
+        for at in range(1, len(TAUS)):
+            precision, determinant = 1.0 / TAUS[at] ** 2, 1.0
+            for _ in range(STEPS):
+                _, slope_a, slope_b, curve_a, curve_b, cross = _sums(odds[0], odds[1], n, a, b)
+                slope_a, slope_b = slope_a - precision * (a - GROUP[0]), slope_b - precision * (b - GROUP[1])
+                curve_a, curve_b = curve_a + precision, curve_b + precision
+                determinant = curve_a * curve_b - cross * cross
+                step_a = (curve_b * slope_a - cross * slope_b) / determinant
+                step_b = (curve_a * slope_b - cross * slope_a) / determinant
+                a = min(max(a + step_a, -MAX_COEFFICIENT), MAX_COEFFICIENT)
+                b = min(max(b + step_b, -MAX_COEFFICIENT), MAX_COEFFICIENT)
+                if step_a * step_a + step_b * step_b < CONVERGED * CONVERGED:
+                    break
+            coefficients[number, at, 0], coefficients[number, at, 1] = a, b
+            prior = precision / 2 * ((a - GROUP[0]) ** 2 + (b - GROUP[1]) ** 2) - np.log(precision)
+            logs[number, at] = -_sums(odds[0], odds[1], n, a, b)[0] - prior - np.log(determinant) / 2
     return coefficients, logs
 
 
-def loss(odds: np.ndarray, times: np.ndarray) -> float:
-    """The log loss of answers with these log odds, > 0 predicted."""
-    return float(times @ losses(odds))
+@njit(cache=True, nogil=True)
+def _sums(group, own, times, a, b):
+    """The log loss of answers with log odds a group + b own, > 0 predicted, what it falls by along a and b, and its
+    curvature along a, along b and along both."""
+    loss = slope_a = slope_b = curve_a = curve_b = cross = 0.0
+    for t in range(len(group)):
+        odds = a * group[t] + b * own[t]
+        e = np.exp(-abs(odds))
+        loss += times[t] * (max(-odds, 0.0) + np.log1p(e))
+        push = times[t] * (e if odds > 0.0 else 1.0) / (1.0 + e)
+        curve = times[t] * e / (1.0 + e) ** 2
+        slope_a += push * group[t]
+        slope_b += push * own[t]
+        curve_a += curve * group[t] ** 2
+        curve_b += curve * own[t] ** 2
+        cross += curve * group[t] * own[t]
+    return loss, slope_a, slope_b, curve_a, curve_b, cross
 
 
 def losses(odds: np.ndarray) -> np.ndarray:

@@ -3,7 +3,8 @@
 Weights need dimensions of their own: an axis that only a few use is noise in the map of all. Two groups who see things
 differently look like one that sees and one that guesses: one map with lapse rates of their own can fit the larger group
 only. So where a lapse rate is above `HIGH_LAPSE`, weights are also begun at `individual.pooled_map`, if that predicts
-better.
+better. What takes most of a descent is to find the axes, so they are found once, and every fit begins at its own map,
+turned onto them.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stream_engine.embedding.calibration import calibrate
-from stream_engine.embedding.fit import ROUGH, Embedding
+from stream_engine.embedding.fit import ROUGH
 from stream_engine.embedding.held_out import known_lapses, population_lapse
 from stream_engine.embedding.individual import (
     SHRINKAGES,
@@ -20,17 +21,18 @@ from stream_engine.embedding.individual import (
     Weights,
     fit_weights,
     fit_with,
-    starting_map,
     weighted_margins,
 )
-from stream_engine.embedding.participant_folds import FOLDS, ParticipantFolds, mean_gain, scaled_log_odds
-from stream_engine.embedding.questions import Questions, of_answers
+from stream_engine.embedding.participant_folds import ParticipantFolds, mean_gain, scaled_log_odds
+from stream_engine.embedding.questions import of_answers
 from stream_engine.embedding.stacking import losses
 from stream_engine.evaluation.answer_probabilities import margins
 
 LEVEL = 0.01  # of the test
 FIRST_SHRINKAGE = SHRINKAGES[len(SHRINKAGES) // 2]
 DIMENSIONS = (2, 3, 4, 5, 8, 12, 18, 27)
+MIN_GAIN = 2e-3  # nats an answer by which another number must be better: the standard error of 5,000 answers
+AXES_ANSWERS = 40_000  # to which the fit is made whose axes all others begin at
 HIGH_LAPSE = 0.3  # a lapse rate that may be that of a participant who sees things differently,
 MAX_POOLED_DIMENSIONS = 3  # and more dimensions have room for what either group sees
 
@@ -42,6 +44,7 @@ class WeightTest(NamedTuple):
     gain: float
     p_value: float
     log_odds: np.ndarray  # (m,) of the held-out answers, by the group's map where weights are not used
+    axes: np.ndarray | None = None  # (n, k) points on the axes that every fit with these weights begins at
 
 
 def select_weights(folds: ParticipantFolds, given_d: bool, always: bool) -> WeightTest | None:
@@ -54,27 +57,36 @@ def select_weights(folds: ParticipantFolds, given_d: bool, always: bool) -> Weig
     best = search.attempt(Weights(FIRST_SHRINKAGE, d=first_d))
     if folds.group_map.lapse.max() > HIGH_LAPSE and first_d <= MAX_POOLED_DIMENSIONS:
         best = min(best, search.attempt(best.setting._replace(pooled=True)), key=lambda each: each.loss)
-    best = search.improve(best, "shrinkage", SHRINKAGES)
     if not given_d:
-        best = search.improve(best, "d", [d for d in DIMENSIONS if d < n_objects])
-        best = search.improve(best, "shrinkage", SHRINKAGES)
+        best = search.improve(best, "d", [d for d in DIMENSIONS if d < n_objects], MIN_GAIN)
+    best = search.improve(best, "shrinkage", SHRINKAGES)
     best.predict(folds.n_folds)
     log_odds, scale = best.log_odds()
     gain, _, p_value = mean_gain(*folds.gain_of_units(folds.log_odds, log_odds))
     if p_value >= LEVEL and not always:
         return WeightTest(None, gain, p_value, folds.log_odds)
     calibration = calibrate(best.group_delta, folds.targets.times, float(np.mean(best.population_lapses)))
-    return WeightTest(best.setting._replace(scale=scale, calibration=calibration), gain, p_value, log_odds)
+    weights = best.setting._replace(scale=scale, calibration=calibration)
+    return WeightTest(weights, gain, p_value, log_odds, best.axes)
 
 
 class _Search:
-    """Settings of weights with their predictions, and the fits that several settings begin at."""
+    """Settings of weights with their predictions."""
 
     def __init__(self, folds: ParticipantFolds):
         self.folds = folds
         self.trials: dict[Weights, _Trial] = {}
-        self.starts: dict[tuple[int, int, bool], tuple[Questions, Embedding]] = {}
         self.last_fits: dict[tuple[int, int, bool], Individual] = {}  # of a fold, with any shrinkage
+        self._axes: dict[bool, np.ndarray] = {}
+
+    def axes(self, setting: Weights) -> np.ndarray:
+        """(n, k) points of a fit to answers of all folds, by whether it begins at the pooled map: a fold takes nothing
+        from it but the directions of its axes, for which a part of many answers will do."""
+        if setting.pooled not in self._axes:
+            questions = of_answers(self.folds.answers.sample(AXES_ANSWERS))
+            fit = fit_with(questions, self.folds.group_map, setting, **self.folds.options)
+            self._axes[setting.pooled] = fit.embedding.points
+        return self._axes[setting.pooled]
 
     def attempt(self, setting: Weights) -> "_Trial":
         """The predictions with a setting."""
@@ -82,10 +94,10 @@ class _Search:
             self.trials[setting] = _Trial(self, setting)
         return self.trials[setting]
 
-    def improve(self, best: "_Trial", name: str, values: Sequence[float]) -> "_Trial":
+    def improve(self, best: "_Trial", name: str, values: Sequence[float], min_gain: float = 0.0) -> "_Trial":
         """The best of larger or else smaller values of one part of `Weights`, as long as each predicts better than the
-        one before."""
-        value = getattr(best.setting, name)
+        one before, by `min_gain` nats an answer."""
+        value, margin = getattr(best.setting, name), min_gain * self.folds.n_selection_answers
         larger = sorted(each for each in values if each > value)
         smaller = sorted((each for each in values if each < value), reverse=True)
         for direction in (larger, smaller):
@@ -93,28 +105,25 @@ class _Search:
             for each in direction:
                 change: dict[str, Any] = {name: each}
                 trial = self.attempt(best.setting._replace(**change))
-                if trial.loss >= best.loss:
+                if trial.loss >= best.loss - margin:
                     break
                 best = trial
             if best is not first:
                 break
         return best
 
-    def fit(self, fold: int, setting: Weights) -> tuple[Questions, Individual]:
-        """The answers of all other folds, and the fit to them with weights."""
-        key = fold, setting.d, setting.pooled
-        if key not in self.starts:
-            questions = of_answers(self.folds.without_fold(fold))
-            start = starting_map(questions, self.folds.maps[fold], setting, **self.folds.options)
-            self.starts[key] = questions, start
-        questions, start = self.starts[key]
+    def fit(self, fold: int, setting: Weights, axes: np.ndarray | None) -> Individual:
+        """The fit with weights to the answers of all other folds; the first one begins at the map, turned onto `axes`
+        or else those of a part of the answers."""
+        key, questions = (fold, setting.d, setting.pooled), self.folds.questions[fold]
         last, options = self.last_fits.get(key), {"tolerance": ROUGH} | self.folds.options
         if last is None:
-            fit = fit_with(questions, start, setting._replace(pooled=False), **options)
+            axes = self.axes(setting) if axes is None else axes
+            fit = fit_with(questions, self.folds.maps[fold], setting, axes, **options)
         else:
             fit = fit_weights(questions, last.embedding, setting.shrinkage, weights=last.weights, **options)
         self.last_fits[key] = fit
-        return questions, fit
+        return fit
 
 
 class _Trial:
@@ -125,22 +134,24 @@ class _Trial:
         # margins by the participant's weights and by the group's, and the participant's lapse rate
         self.delta, self.group_delta, self.lapse = (np.empty(len(self.folds.position)) for _ in range(3))
         self.population_lapses: list[float] = []  # of unknown participants, one a fold
+        self.axes: np.ndarray | None = None  # (n, d) points of the first fold's fit, on whose axes others begin
         self.predict(self.folds.n_selection_folds)
-        mask = self.folds.fold < len(self.population_lapses)
+        mask = self.folds.fold < self.folds.n_selection_folds
         self.loss = float(self.folds.targets.times[mask] @ losses(self.log_odds(mask)[0]))
 
     def predict(self, n_folds: int) -> None:
         """Predict so many folds, each by a fit to all others."""
         targets = self.folds.targets
         for fold in range(len(self.population_lapses), n_folds):
-            questions, fit = self.search.fit(fold, self.setting)
+            questions, fit = self.folds.questions[fold], self.search.fit(fold, self.setting, self.axes)
+            self.axes = fit.embedding.points if self.axes is None else self.axes
             mask = self.folds.fold == fold
             points, alpha, row = fit.embedding.points, fit.embedding.alpha, targets.participant[mask] + 1
             self.delta[mask] = weighted_margins(points, fit.weights, targets.rows[mask], row, alpha)
             self.group_delta[mask] = margins(points, targets.rows[mask], alpha)
             self.lapse[mask] = known_lapses(fit.embedding.lapse, questions)[row]
             self.population_lapses.append(population_lapse(fit.embedding.lapse, questions))
-            self.folds.progress(fold + 1, FOLDS)
+            self.folds.progress(fold + 1, self.folds.n_folds)
 
     def log_odds(self, mask: Any = slice(None)) -> tuple[np.ndarray, float]:
         """Log odds of the answers of a mask, and the scale of the margins that is best for them."""

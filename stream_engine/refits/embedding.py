@@ -165,6 +165,8 @@ def refit(
         if evaluate and published_responses is not responses:
             first = search.choose(plan.responses[0].part, responses, answers)
         models = ParticipantModels(answers, options)
+        limits = {"tolerance": tolerance, "max_iterations": max_iterations}
+        fit = _final_fit(chosen, published_answers, previous, models, seed, limits)
         predictor = FoldPredictor(responses.answers, models, seed)
         figures = cross_fit.evaluate(
             responses,
@@ -175,8 +177,6 @@ def refit(
             predictor.participant,
             stopped=search.stop.is_set,
         )
-        limits = {"tolerance": tolerance, "max_iterations": max_iterations}
-        fit = _final_fit(chosen, published_answers, previous, models, seed, limits)
         embedding = fit.model.embedding
         report = fit_report(fit, responses, figures) | {"settings": predictor.settings}
         if not params.dimensions:
@@ -281,7 +281,7 @@ def _final_fit(
     questions = of_answers(frequent)
     starts = (*chosen.starts, *_previous_start(previous, answers.n_objects))
     group_map = with_setting(questions, chosen.setting, starts, **options.lapse_option, **limits)
-    model = models.fit(chosen, frequent, group_map, max_iterations=limits["max_iterations"])
+    model = models.fit(chosen, frequent, questions, group_map, max_iterations=limits["max_iterations"])
     return FinalFit(frequent, questions, chosen, model, posterior_draws(questions, model, options, chosen, seed))
 
 

@@ -13,6 +13,7 @@ from stream_engine.embedding.held_out import population_lapse
 from stream_engine.embedding.posterior import Posterior, has_few_answers, posterior
 from stream_engine.embedding.questions import Questions, of_answers
 
+FOLD_TOLERANCE = 3e-4  # of a fold's fit with weights: one that went on predicted no better (food100, portraits36)
 MIN_PARTICIPANT_ANSWERS = 20  # answers that a participant needs for a lapse rate of their own; others share one
 # A setting is searched with at most so many answers, or so many an object where that is more: the ridge is a prior,
 # and does not depend on the number of answers.
@@ -41,19 +42,27 @@ def without_rare_participants(answers: Answers) -> Answers:
 
 
 class ParticipantModels:
-    """Models of participants in addition to the group's map; selected anew for each group of held-out responses."""
+    """Models of participants in addition to the group's map; selected anew for each group of held-out responses: what
+    held-out answers had selected predicts them too well, even if little is selected by them (measurements.md)."""
 
     def __init__(self, answers: Answers, options: ModelOptions):
         self.answers, self.options = answers, options
         self._selections: dict[int, tuple[Choice, Differences]] = {}  # by the identity of a choice
 
-    def fit(self, chosen: Choice, answers: Answers, group_map: Embedding, **limits: Any) -> ParticipantModel:
+    def fit(
+        self, chosen: Choice, answers: Answers, questions: Questions, group_map: Embedding, **limits: Any
+    ) -> ParticipantModel:
         """Selected by and fitted to these answers, to which `group_map` was fitted."""
         selection = self._select(chosen, answers, group_map, only_weights=False)
-        return fit_parts(selection, answers, group_map, **self.options.lapse_option, **limits)
+        return fit_parts(selection, answers, questions, group_map, **self.options.lapse_option, **limits)
 
     def fit_to_fold(
-        self, chosen: Choice, answers: Answers, group_map: Embedding, only_weights: bool = False
+        self,
+        chosen: Choice,
+        answers: Answers,
+        questions: Questions,
+        group_map: Embedding,
+        only_weights: bool = False,
     ) -> ParticipantModel:
         """Selected without all units of the group that the setting was chosen for, and fitted to these answers."""
         lapse_option = self.options.lapse_option
@@ -62,7 +71,8 @@ class ParticipantModels:
             frequent = without_rare_participants(available)
             map_of_group = with_setting(of_answers(frequent), chosen.setting, (group_map.points,), **lapse_option)
             self._selections[id(chosen)] = chosen, self._select(chosen, frequent, map_of_group, only_weights)
-        return fit_parts(self._selections[id(chosen)][1], answers, group_map, **lapse_option)
+        selection = self._selections[id(chosen)][1]
+        return fit_parts(selection, answers, questions, group_map, tolerance=FOLD_TOLERANCE, **lapse_option)
 
     def _select(self, chosen: Choice, answers: Answers, group_map: Embedding, only_weights: bool) -> Differences:
         options = self.options

@@ -77,7 +77,7 @@ class FoldPredictor:
         if not len(questions.rows):
             return questions, None
         group_map = with_setting(questions, chosen.setting, chosen.starts, **self.models.options.lapse_option)
-        return questions, self.models.fit_to_fold(chosen, answers, group_map, only_weights)
+        return questions, self.models.fit_to_fold(chosen, answers, questions, group_map, only_weights)
 
     def _add_sums(self, targets: Answers, odds: np.ndarray) -> None:
         """Add to `prediction_sums` what these log odds say about the answers of each participant."""

@@ -56,6 +56,17 @@ def test_planted_weights_and_axes_are_recovered(kernel, alpha, each):
     np.testing.assert_allclose(logs.mean(axis=0), 0.0, atol=1e-9)
 
 
+def test_a_fit_that_begins_on_the_axes_of_another_is_shorter():
+    made = world(2, people=12, each=300, d=3)
+    questions, other = (of_answers(world(2, people=12, each=each, d=3).answers) for each in (300, 250))
+    one, few = (fit_carefully(each, 3, 0.1)[0] for each in (questions, other))
+    axes = fit_with(other, few, Weights(3.0)).embedding.points
+    assert np.abs(np.corrcoef(axes.T, made.points.T)[:3, 3:]).max(axis=0).min() > 0.9
+    by_itself, on_axes = fit_with(questions, one, Weights(3.0)), fit_with(questions, one, Weights(3.0), axes)
+    assert on_axes.embedding.evaluations < by_itself.embedding.evaluations
+    assert on_axes.embedding.objective < by_itself.embedding.objective * 1.001
+
+
 def test_more_shrinkage_draws_weights_to_the_groups():
     questions = of_answers(world(3, people=6, each=150).answers)
     one = fit(questions, 2, 0.3)
@@ -93,7 +104,7 @@ def test_people_who_differ_are_found_and_predicted_better():
     assert made.p_value < 0.01
     assert made.weights
     assert len(made.differing_participants)
-    alike, own = losses(fit_parts(made, training, one), test)
+    alike, own = losses(fit_parts(made, training, of_answers(training), one), test)
     assert own < alike - 0.02
     assert all(len(each) == 3 for each in made.objects) and (made.gain[made.differing_participants] > 0).all()
 
@@ -123,7 +134,7 @@ def test_a_map_of_their_own_is_stacked_for_who_sees_other_things():
     assert made.differing_participants.tolist() == [0]
     assert made.map_owners.tolist()[0] == 0
     assert made.stack[0, 1] > 0.5
-    alike, own = losses(fit_parts(made, training, one), test)
+    alike, own = losses(fit_parts(made, training, of_answers(training), one), test)
     assert own < alike - 0.1
 
 
@@ -182,13 +193,14 @@ def test_coefficients_stay_at_the_groups_map_unless_answers_say_otherwise():
         truth = rng.random(m) < 1 / (1 + np.exp(-(base * odds[:, 0] + own * odds[:, 1])))
         return odds * np.where(truth, 1, -1)[:, None]
 
+    def coefficients(people):
+        number = np.repeat(np.arange(len(people)), [len(each) for each in people])
+        odds = np.concatenate(people)
+        return stack_coefficients(odds[:, 0], odds[:, 1], np.ones(len(odds)), number, len(people))
+
     alike = [person(60, 1.0, 0.0) for _ in range(20)]
-    made = stack_coefficients([each[:, 0] for each in alike], [each[:, 1] for each in alike], [np.ones(60)] * 20)
-    assert np.abs(made - [1, 0]).max() < 0.4
-    some = [*alike[:10], person(400, 0.0, 1.0)]
-    made = stack_coefficients(
-        [each[:, 0] for each in some], [each[:, 1] for each in some], [np.ones(len(each)) for each in some]
-    )
+    assert np.abs(coefficients(alike) - [1, 0]).max() < 0.4
+    made = coefficients([*alike[:10], person(400, 0.0, 1.0)])
     assert np.abs(made[-1] - [0, 1]).max() < 0.25 and np.abs(made[:-1] - [1, 0]).max() < 0.5
 
 
@@ -241,7 +253,7 @@ def test_two_groups_who_see_things_the_other_way_round_are_not_taken_for_guesser
     assert found.verdict == DIFFER
     assert found.weights.d >= 2
     assert found.weights.pooled
-    own = fit_parts(found, answers, one).individual
+    own = fit_parts(found, answers, of_answers(answers), one).individual
     assert own.embedding.lapse.max() < 0.3
     assert participant_groups(own.weights[1:]).groups == 2
 
