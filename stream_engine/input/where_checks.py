@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from itertools import islice
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import structs
 
@@ -12,21 +12,16 @@ from connectors.files import expand
 from stream_engine.formats.event_fields import filter_of
 from stream_engine.formats.record_columns import Records, records_of
 from stream_engine.input.first_records import MAX_FILES, MAX_LATER_ROWS, all_rows, first_records
-from stream_engine.input.settings import BadSettings, Settings
+from stream_engine.input.settings import Settings
 
 N_SHOWN = 5  # values of a column
 
 
-class UselessFilter(NamedTuple):
-    """A sentence about a filter; `is_error`: all rows were looked at, and none has any of its values."""
-
-    text: str
-    is_error: bool
-
-
-def useless_filters(settings: Settings) -> list[UselessFilter]:
-    """The filters `!=` with values that no row of the files has. Of streams nothing is known before they are read.
-    O(rows), up to `MAX_LATER_ROWS`, if the first rows lack a value; else O(1)."""
+def useless_filters(settings: Settings, given: Settings) -> list[str]:
+    """A warning for each filter `!=` that was `given` with values that no row of the files has; `settings` have the
+    layout of the files. Of streams nothing is known before they are read. O(rows), up to `MAX_LATER_ROWS`, if the first
+    rows lack a value; else O(1)."""
+    settings = structs.replace(settings, input=structs.replace(settings.input, where=given.input.where))
     filters = [filter_of(key, text) for key, text in settings.input.where.items()]
     wanted = {each.source: each.wanted for each in filters if each.comparison == "!=" and "" not in each.wanted}
     addresses = [split_uri(uri) for uri in settings.source]
@@ -42,7 +37,7 @@ def useless_filters(settings: Settings) -> list[UselessFilter]:
             column.append(row.get(name))
     records, n_files = records_of(cells), sum(len(expand(glob)) for _, glob in addresses)
     is_whole = records.size < MAX_LATER_ROWS and n_files <= MAX_FILES
-    useless = []
+    useless = list[str]()
     for name, values in wanted.items():
         if missing := _missing(values, records, name):
             where = quote(f"{name}!={'|'.join(missing)}")
@@ -50,20 +45,9 @@ def useless_filters(settings: Settings) -> list[UselessFilter]:
             fact = (
                 f"none of the {'' if is_whole else 'first '}{records.size:,} rows has {name}={'|'.join(missing)}, so "
             )
-            fact += f"--where {where} excludes no row; next: --where with a value that the column has: {name} ({shown})"
-            useless.append(UselessFilter(fact, is_whole and len(missing) == len(values)))
+            fact += f"--where {where} excludes no row; {name} has {shown}"
+            useless.append(fact)
     return useless
-
-
-def check_filters(settings: Settings, given: Settings, may_come_later: bool = False) -> list[str]:
-    """Warnings about filters `given` that exclude nothing; `settings` have the layout of the files. Raises
-    `BadSettings` where all of it is known, unless the values `may_come_later`."""
-    where = structs.replace(settings.input, where=given.input.where)
-    useless = useless_filters(structs.replace(settings, input=where))
-    for each in useless:
-        if each.is_error and not may_come_later:
-            raise BadSettings(f"{settings.source[0]}: {each.text}")
-    return [each.text for each in useless]
 
 
 def _missing(values: Collection[str], records: Records, name: str) -> list[str]:

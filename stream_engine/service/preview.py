@@ -31,7 +31,7 @@ from stream_engine.input.first_records import MAX_ROWS, first_columns, first_rec
 from stream_engine.input.layout_inference import PreparedSettings, command_of, examples, prepare, working_readings
 from stream_engine.input.settings import Settings
 from stream_engine.input.sources import event_options, source, text_layout_of
-from stream_engine.input.where_checks import check_filters
+from stream_engine.input.where_checks import useless_filters
 from stream_engine.service.dead_letters import ENCODING, MIN_EVENTS, MIN_EVENTS_OF_WHOLE
 
 N_FIRST = 5  # events that are shown
@@ -100,7 +100,7 @@ def preview(settings: Settings, max_events: int) -> Preview:
     if prepared.rivals:
         return _with_rivals(settings, prepared)
     given, settings = settings, prepared.raise_if_undecided().settings
-    useless = check_filters(settings, given)
+    useless = useless_filters(settings, given)
     settings = structs.replace(settings, follow=False)
     ingest = RecordDecoder(event_options(settings)._replace(provenance=True), settings.input.format)
     result = Preview(prepared.line, first_columns(settings))

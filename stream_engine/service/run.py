@@ -24,7 +24,7 @@ from stream_engine.formats.reading import DOUBTFUL_ROWS, excluding, in_doubt
 from stream_engine.input.layout_inference import examples, prepare
 from stream_engine.input.settings import BadSettings, Settings
 from stream_engine.input.settings.loading import plain_settings
-from stream_engine.input.where_checks import check_filters
+from stream_engine.input.where_checks import useless_filters
 from stream_engine.service.context import Context
 from stream_engine.service.main_loop import consume
 from stream_engine.service.memory import one_heap
@@ -74,8 +74,7 @@ def run(
     one_heap()
     compiles = _nothing_is_compiled()  # before the first line is read, by a kernel
     prepared = prepare(settings, command)
-    continues = not start_over and bool(Store(directory).sequences())
-    useless = [] if prepared.problem else check_filters(prepared.settings, settings, may_come_later=continues)
+    useless = [] if prepared.problem else useless_filters(prepared.settings, settings)
     began_at = time.monotonic()
     requests = Requests()
     requests.reloads.append(OUTPUT.reopen)
