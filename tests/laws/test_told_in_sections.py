@@ -122,7 +122,13 @@ def paper(w: World) -> list[float]:
         *(answers, len(w.said), len(w.people), len(w.names), 9, 1, 2012, fit["d"]),
         *(100 * fit["accuracy"], fit["held_out_comparisons"], 95, *interval(fit["accuracy"], fit["standard_error"])),
         *(50, *percents(told["at_most"], told["others"])),
-        *(len(differ["who"]), min(each["p_value"] for each in differ["who"]), differ["p_value"], 1963),
+        *(
+            len(differ["who"]),
+            min(each["p_value"] for each in differ["who"]),
+            differ["p_value"],
+            1963,
+            groups["dimensions"],
+        ),
         *(*groups_and_alone(w), 1 - groups["clearer_than"], 1985, groups["replication"]["ari"], 95),
         *(groups["replication"]["low"], groups["replication"]["high"]),
     ]
