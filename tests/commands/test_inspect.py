@@ -73,9 +73,9 @@ def test_no_refit_is_suggested_while_a_run_is_at_work(tmp_path):
         lock.release()
     missing = [each for some in document["findings"].values() for each in some if each["what"].startswith("no_")]
     assert {each["what"] for each in missing} == {"no_embedding", "no_clusters"}
-    assert not any(each["command"] for each in missing) and "stream-engine refit" not in page.read_text()
+    assert not any(each["command"] for each in missing) and "<span>refit</span>" not in page.read_text()
     engine("report", "--state", tmp_path / "s", "--out", page)
-    assert "stream-engine refit" in page.read_text()
+    assert "<span>stream-engine</span> <span>refit</span>" in page.read_text()
 
 
 def test_of_a_sample_of_responses_their_comparisons_are_counted(monkeypatch):

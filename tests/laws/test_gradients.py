@@ -19,6 +19,7 @@ from stream_engine.embedding.calibration import calibrate
 from stream_engine.embedding.descent import minimise
 from stream_engine.embedding.fit import Setting, with_setting
 from stream_engine.embedding.individual import fit_weights
+from stream_engine.embedding.posterior import Posterior
 from stream_engine.embedding.questions import of_answers, of_rows
 from stream_engine.kernel_learning import factored, linear
 from tests.conftest import ROOT
@@ -61,6 +62,11 @@ def calibrated_margins():
     calibrate(np.random.default_rng(0).normal(size=40), np.arange(1.0, 41.0), 0.1)
 
 
+def calibrated_draws():
+    rng = np.random.default_rng(0)
+    Posterior(rng.normal(size=(3, 6, 2)), rng.uniform(0.1, 0.3, 3)).calibrated_scale(rows_of_four(), np.ones(60))
+
+
 def transforms_of_features(learn):
     answers = unnamed(rows_of_four())
     next(learn(np.random.default_rng(0).normal(size=(6, 3)), answers, [3.0]))
@@ -75,6 +81,7 @@ FITS = {
     "stream_engine.embedding.calibration": (calibrated_margins,),
     "stream_engine.embedding.fit": (one_map, lambda: one_map(1.0)),
     "stream_engine.embedding.individual": (lambda: weights("ste"), lambda: weights("t-ste")),
+    "stream_engine.embedding.posterior": (calibrated_draws,),
     "stream_engine.kernel_learning.linear": (columns,),
     "stream_engine.kernel_learning.factored": (lambda: factors("ste"), lambda: factors("hinge")),
 }
