@@ -67,15 +67,7 @@ _BROKEN_OFF = {  # of a session: somebody stopped
     *("interrumpida", "interrumpido", "interrompu", "interrompue", "interrotta", "interrotto", "gestaakt"),
 }
 _TIMED_OUT = {
-    *(
-        "timeout",
-        "timedout",
-        "tooslow",
-        "toolate",
-        "tempsdepasse",
-        "tempsecoule",
-        "delaidepasse",
-    ),
+    *("timeout", "timedout", "tooslow", "toolate", "tempsdepasse", "tempsecoule", "delaidepasse"),
     *("troplent", "zulangsam", "zuspat", "zeituberschreitung", "zeitabgelaufen", "telaat", "tetraag"),
     *("tiempoagotado", "demasiadolento", "fueradetiempo", "tempscaduto", "temposcaduto", "noresponse"),
 }

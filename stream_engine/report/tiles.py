@@ -1,6 +1,6 @@
 """The four figures at the top of the page: answers, participants, accuracy, clusters."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from stream_engine.clustering.sentence import headline
@@ -26,15 +26,16 @@ def tiles(material: Material) -> Iterator[Tile]:
     made_of = "comparisons" if answers in (None, comparisons) else some(comparisons, "comparison")
     yield Tile("Answers", count(comparisons if answers is None else answers), f"{made_of} of {objects}")
     findings = {finding.what: finding for topic in material.findings.values() for finding in topic}
-    yield _participants(findings)
+    yield _participants(material.findings["participants"], all_excluded="excluded" in findings)
     yield _accuracy(findings)
     yield _clusters(material)
 
 
-def _participants(findings: dict[str, Finding]) -> Tile:
-    counted = next((finding for name, finding in findings.items() if "participants" in finding.figures), None)
+def _participants(findings: Sequence[Finding], all_excluded: bool) -> Tile:
+    """`all_excluded`: if no participant is counted, this is due to exclusions."""
+    counted = next((finding for finding in findings if "participants" in finding.figures), None)
     if counted is None:
-        if "excluded" in findings:
+        if all_excluded:
             return Tile("Participants", "0", "all named participants are excluded")
         return Tile("Participants", "unknown", "no participant column")
     flagged = counted.figures.get("flagged")

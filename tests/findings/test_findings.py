@@ -130,7 +130,9 @@ def test_a_copy_of_a_participant_is_named_with_the_command_that_leaves_it_out():
     found = findings(Facts(made.published, Commands("DIR", "stream-engine report f.csv")))
     (copy,) = found["copies"]
     assert copy.level == "warning" and states(copy.text, "z 2 … p3 (60)")
-    assert copy.figures == {"participants": 1, "responses": 60} and copy.command.endswith("--exclude 'participant=z 2'")
+    assert copy.figures == {"copied": 1, "responses": 60} and copy.command.endswith("--exclude 'participant=z 2'")
+    (tile,) = (each for each in tiles(material(made.published)) if each.head == "Participants")
+    assert tile.value == str(len({event["worker"] for event in copied()}))
     assert "1 copied participant included" in sentences_of(found["accuracy"])
     assert "1 copied participant included" in sentences_of(found["agreement"])
     paper = methods.paper(Facts(made.published))

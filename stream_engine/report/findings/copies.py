@@ -25,7 +25,7 @@ def copied(facts: Facts) -> Iterator[Finding]:
     text += "answers of others."
     left_out = [f"--exclude {shlex.quote(f'participant={each.name}')}" for each in copies]
     command = " ".join([facts.commands.report, *(left_out if _names(facts.commands) else ["--participants"])])
-    figures = {"participants": len(copies), "responses": sum(each.responses for each in copies)}
+    figures = {"copied": len(copies), "responses": sum(each.responses for each in copies)}
     yield Finding("copied_participants", text, figures, command, WARNING)
 
 
