@@ -19,9 +19,9 @@ import numpy as np
 from stream_engine.data.answers import Answers
 from stream_engine.embedding.calibration import Calibration, calibrate
 from stream_engine.embedding.fit import CAREFUL, KERNELS, ROUGH, Embedding, Setting, fit, fit_carefully
+from stream_engine.embedding.fit_tables import FitTables
 from stream_engine.embedding.held_out import known_lapses, population_lapse, unit_losses
 from stream_engine.embedding.questions import Questions
-from stream_engine.embedding.starts import directions
 from stream_engine.evaluation.answer_probabilities import margins, probability
 
 RIDGES = (10.0, 3.0, 1.0, 0.3, 0.1)
@@ -98,7 +98,7 @@ def choose(
         )
         return Choice(setting, "too few answers for a validation set", [], ())
     search = _Search(questions, validation, fixed_lapse, progress, ridge is not None)
-    ridges = [ridge] if ridge is not None else _ridges(questions)
+    ridges = [ridge] if ridge is not None else _ridges(search.tables)
     first_d = d if d is not None else min(FIRST_DIMENSIONS, max_dimensions)
     best_by_kernel = sorted(
         (search.try_falling_ridges(each, first_d, ridges) for each in ([kernel] if kernel else KERNELS)), key=_loss
@@ -156,9 +156,9 @@ def _loss(trial: Trial) -> float:
     return trial.log_loss
 
 
-def _ridges(questions: Questions) -> list[float]:
+def _ridges(tables: FitTables) -> list[float]:
     """The grid, without ridges at which nothing is learned."""
-    largest = directions(questions, 1).largest_ridge
+    largest = tables.directions(FIRST_DIMENSIONS).largest_ridge
     return [each for each in RIDGES if each < largest / 2] or [largest / 4 or 1.0]
 
 
@@ -174,6 +174,7 @@ class _Search:
         given_ridge: bool,
     ) -> None:
         self.questions, self.validation, self.progress, self.given_ridge = questions, validation, progress, given_ridge
+        self.tables = FitTables(questions)
         self.options: dict[str, Any] = {"fixed_lapse": fixed_lapse, "tolerance": ROUGH}
         self.max_iterations = FEW_ITERATIONS if len(questions.rows) > LARGE_QUESTIONS else MAX_ITERATIONS
         self.trials: list[Trial] = []
@@ -203,7 +204,7 @@ class _Search:
         """The fit, and the points of the one in more dimensions that it may have begun at."""
         questions, (kernel, d, ridge) = self.questions, setting
         careful = len(questions.rows) * d <= CAREFUL
-        options: dict[str, Any] = {"kernel": kernel, **self.options}
+        options: dict[str, Any] = {"kernel": kernel, "tables": self.tables, **self.options}
         if neighbour is not None and (neighbour.setting.d == d or not careful):
             options |= {"start": neighbour.embedding.points, "lapse": neighbour.embedding.lapse}
         if not careful:

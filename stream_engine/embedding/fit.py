@@ -14,8 +14,9 @@ import numpy as np
 
 from stream_engine.data.compiled import njit
 from stream_engine.embedding import descent, minibatch, starts
-from stream_engine.embedding.descent import ITERATIONS, RUNNING, STATUS, advance, minimise
-from stream_engine.embedding.gradient import Loss, add_answers
+from stream_engine.embedding.descent import ITERATIONS, RUNNING, STATUS, Minimum, advance, minimise
+from stream_engine.embedding.fit_tables import FitTables
+from stream_engine.embedding.gradient import add_answers
 from stream_engine.embedding.lapse_prior import FIRST, LEAST, MOST
 from stream_engine.embedding.lapse_prior import cost as prior_cost
 from stream_engine.embedding.principal_axes import on_principal_axes
@@ -60,6 +61,33 @@ def alpha_of(kernel: str, d: int) -> float:
     return STE if kernel == "ste" else float(max(d - 1, 1))
 
 
+class _Descent(NamedTuple):
+    """Where a descent ended."""
+
+    minimum: Minimum
+    points: np.ndarray
+    lapse: np.ndarray
+    guessers: float
+
+    def embedding(self, tables: FitTables, ridge: float, alpha: float) -> Embedding:
+        """On principal axes. O(q d)."""
+        minimum, questions = self.minimum, tables.questions
+        points = on_principal_axes(self.points, questions)
+        return Embedding(
+            points,
+            self.lapse,
+            ridge,
+            alpha,
+            minimum.value,
+            -tables.loss(alpha)(points, self.lapse)[0],
+            minimum.iterations,
+            minimum.evaluations,
+            minimum.converged,
+            float(np.abs(minimum.slope).max(initial=0.0)) / max(questions.answers, 1.0),
+            self.guessers,
+        )
+
+
 def fit(
     questions: Questions,
     d: int,
@@ -72,28 +100,46 @@ def fit(
     tolerance: float = 1e-6,
     max_iterations: int = 1000,
     progress: Callable[..., bool | None] = lambda done, total, **figures: None,
+    tables: FitTables | None = None,
 ) -> Embedding:
     """Points in d dimensions. `start` (n, any number of columns): where to begin, by default `starts.directions`, or
     for many questions `minibatch.descend`; `lapse` (n_workers,): likewise; with `fixed_lapse` it stays there, by
     default at 0. Ends when an iteration gains less than `tolerance` of the objective (for many questions `ROUGH`).
-    O(q d) an iteration; deterministic.
+    `tables`: of the questions, where several fits share them. O(q d) an iteration; deterministic.
     """
-    alpha, n = alpha_of(kernel, d), questions.n_objects
-    loss = Loss(questions, alpha)
+    tables, alpha = tables or FitTables(questions), alpha_of(kernel, d)
+    found = _minimise(tables, d, ridge, alpha, start, lapse, fixed_lapse, tolerance, max_iterations, progress)
+    return found.embedding(tables, ridge, alpha)
+
+
+def _minimise(
+    tables: FitTables,
+    d: int,
+    ridge: float,
+    alpha: float,
+    start: np.ndarray | None,
+    lapse: np.ndarray | None = None,
+    fixed_lapse: bool = False,
+    tolerance: float = 1e-6,
+    max_iterations: int = 1000,
+    progress: Callable[..., bool | None] = lambda done, total, **figures: None,
+) -> _Descent:
+    """See `fit`."""
+    questions, n = tables.questions, tables.questions.n_objects
     if lapse is None:
         lapse = np.full(questions.n_workers, 0.0 if fixed_lapse else FIRST)
     held = np.clip(lapse, 0.0 if fixed_lapse else LEAST, MOST)
-    large = len(questions.rows) * d > LARGE
+    if len(questions.rows) == 0:
+        return _Descent(Minimum(np.zeros(0), 0.0, np.zeros(0), 0, 0, True), np.zeros((n, d)), held, 0.0)
+    loss, large = tables.loss(alpha), len(questions.rows) * d > LARGE
     if large:
         tolerance = max(tolerance, ROUGH)
     if start is None and large:
         start = minibatch.descend(questions, starts.at_random(n, d, 0) * SPREAD, held, ridge, alpha)
     elif start is None:
-        start = starts.scaled(starts.directions(questions, d).points, loss, held, ridge)
+        start = tables.start(d, alpha, held, ridge)
     start = starts.grown(start, d, questions, loss, held, ridge, alpha)
     points = starts.widened(start, d, seed=0)
-    if len(questions.rows) == 0:
-        return Embedding(np.zeros((n, d)), held, ridge, alpha, 0.0, 0.0, 0, 0, True, 0.0)
     objective, pack, unpack = _objective(loss, ridge, held, fixed_lapse, points.shape)
     x = pack(points, held, 0.0 if fixed_lapse or questions.n_workers == 1 else FIRST)
 
@@ -109,23 +155,7 @@ def fit(
             _descend(*state, *loss.halves[0], alpha, ridge, held, fixed_lapse, n, tolerance, max_iterations, until)
             tell(int(state.counts[descent.ITERATIONS]))
         best = descent.minimum(state)
-    points, held, guessers = unpack(best.x)
-    points = on_principal_axes(points, questions)
-    likely = -loss(points, held)[0]
-    slope = float(np.abs(best.slope).max(initial=0.0)) / max(questions.answers, 1.0)
-    return Embedding(
-        points,
-        held,
-        ridge,
-        alpha,
-        best.value,
-        likely,
-        best.iterations,
-        best.evaluations,
-        best.converged,
-        slope,
-        guessers,
-    )
+    return _Descent(best, *unpack(best.x))
 
 
 def _objective(
@@ -217,19 +247,22 @@ def fit_carefully(
     kernel: str = "ste",
     start: np.ndarray | None = None,
     wide: np.ndarray | None = None,
+    tables: FitTables | None = None,
     **more: Any,
 ) -> tuple[Embedding, np.ndarray]:
     """`fit` from two places, the one with the smaller objective kept: from `start`, and from the first d principal axes
     of a fit in d + 3 dimensions, which has fewer poor minima (itself begun at `wide`). Gives that one's points too,
     (n, d + 3). Some four times the cost of one fit.
     """
+    tables, alpha = tables or FitTables(questions), alpha_of(kernel, d)
     wider = min(d + WIDER, max(questions.n_objects - 1, 1))
     if wider <= d:
-        found = fit(questions, d, ridge, kernel=kernel, start=start, **more)
+        found = fit(questions, d, ridge, kernel=kernel, start=start, tables=tables, **more)
         return found, found.points
-    broad = fit(questions, wider, ridge, kernel=kernel, start=wide, **{**more, "tolerance": COARSE}).points
-    both = [fit(questions, d, ridge, kernel=kernel, start=each, **more) for each in (broad, start)]
-    return min(both, key=lambda each: each.objective), broad
+    coarse = {**more, "tolerance": COARSE}
+    broad = fit(questions, wider, ridge, kernel=kernel, start=wide, tables=tables, **coarse).points
+    both = [_minimise(tables, d, ridge, alpha, each, **more) for each in (broad, start)]
+    return min(both, key=lambda each: each.minimum.value).embedding(tables, ridge, alpha), broad
 
 
 def with_setting(questions: Questions, setting: Setting, begin: Sequence[np.ndarray] = (), **more: Any) -> Embedding:
@@ -238,6 +271,7 @@ def with_setting(questions: Questions, setting: Setting, begin: Sequence[np.ndar
     kernel, d, ridge = setting
     if len(questions.rows) * d > CAREFUL:
         return fit(questions, d, ridge, kernel=kernel, start=begin[0] if begin else None, **more)
-    found = [fit_carefully(questions, d, ridge, kernel=kernel, **more)[0]]
-    found += [fit(questions, d, ridge, kernel=kernel, start=each, **more) for each in begin]
+    options = {"kernel": kernel, "tables": FitTables(questions), **more}
+    found = [fit_carefully(questions, d, ridge, **options)[0]]
+    found += [fit(questions, d, ridge, start=each, **options) for each in begin]
     return min(found, key=lambda each: each.objective)

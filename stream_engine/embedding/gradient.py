@@ -15,6 +15,7 @@ So the result is the same bit for bit on one core or two, and two threads work a
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,6 +87,12 @@ class Loss:
         parts = [questions._replace(**{name: getattr(questions, name)[cut] for name in PER_QUESTION}) for cut in cuts]
         self.halves = [paired(part, weighted) for part in parts]  # or the whole
         self.alpha = alpha
+
+    def with_alpha(self, alpha: float) -> "Loss":
+        """Of the same answers, in which pairs are numbered already."""
+        other = copy(self)
+        other.alpha = alpha
+        return other
 
     def __call__(self, points: np.ndarray, lapse: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         points = np.ascontiguousarray(points, np.float64)

@@ -116,14 +116,23 @@ def _lowest(matrix: csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
     return eigh(matrix.toarray(), subset_by_index=(0, k - 1), driver="evr")
 
 
-def scaled(points: np.ndarray, loss: Loss, lapse: np.ndarray, ridge: float) -> np.ndarray:
-    """The points times the factor of a coarse geometric grid that gives the smallest objective."""
+class Scales(NamedTuple):
+    """Points of unit size, and the loss at each of `SCALES` times them."""
+
+    unit: np.ndarray  # (n, d) with a mean square of 1 an object, or all 0
+    losses: np.ndarray  # (s,)
+
+    def best(self, ridge: float) -> np.ndarray:
+        """The points at the scale with the smallest objective."""
+        costs = self.losses + ridge * float((self.unit**2).sum()) * np.square(SCALES)
+        return self.unit * SCALES[int(np.argmin(costs))]
+
+
+def at_scales(points: np.ndarray, loss: Loss, lapse: np.ndarray) -> Scales:
+    """Points at a coarse geometric grid of scales."""
     size = float((points**2).sum())
-    if size == 0.0:
-        return points
-    unit = points * np.sqrt(len(points) / size)
-    costs = [loss(unit * scale, lapse)[0] + ridge * len(points) * scale**2 for scale in SCALES]
-    return unit * SCALES[int(np.argmin(costs))]
+    unit = points * np.sqrt(len(points) / size) if size else points
+    return Scales(unit, np.array([loss(unit * scale, lapse)[0] for scale in SCALES]))
 
 
 def at_random(n: int, d: int, seed: int) -> np.ndarray:
@@ -139,5 +148,6 @@ def widened(points: np.ndarray, d: int, seed: int) -> np.ndarray:
     out[:, :have] = points[:, :have]
     spread = float(np.sqrt((out**2).sum() / max(out[:, :have].size, 1))) or 1.0
     empty = ~out.any(axis=0)
-    out[:, empty] = at_random(len(points), int(empty.sum()), seed) * spread
+    if empty.any():
+        out[:, empty] = at_random(len(points), int(empty.sum()), seed) * spread
     return out
