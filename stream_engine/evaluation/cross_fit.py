@@ -7,12 +7,13 @@ answers outside each fold of the group, and predicts those inside (cross-validat
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, takewhile
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from stream_engine.data.answers import Answers
 from stream_engine.evaluation import held_out, noise_ceiling
 from stream_engine.evaluation.held_out import Figures, HeldOut
 from stream_engine.evaluation.responses import VALIDATION_SHARE, Responses, asked_fairly, parts
@@ -118,25 +119,37 @@ def _groups(responses: Responses, fold: np.ndarray, enough: Callable[[np.ndarray
     return groups
 
 
-def fold_figures(
-    responses: Responses,
-    groups: list[Group],
-    settings: Iterable[Setting],
-    predict: Predict,
-    cluster: np.ndarray,
-    fitted: bool = True,
-) -> dict[str, Figures]:
-    """The figures of each model that `predict` gives log odds of. `settings`: one a group, selected when it is needed,
-    while another thread predicts the folds of earlier groups (compiled code runs in parallel); `cluster` (U,): the
-    clusters of standard errors; `fitted`: whether models are fitted to answers (`_figures`)."""
-    predictions: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]] = {}
-    with ThreadPoolExecutor(1, "folds") as executor:
-        pending = [
-            (targets, executor.submit(predict, setting, out))
+class FoldPredictions:
+    """Predictions of held-out folds, made by another thread while this one selects the settings of further groups
+    (compiled code runs in parallel); one thread, so that they are made in their order."""
+
+    def __init__(self, responses: Responses) -> None:
+        self._responses, self._executor = responses, ThreadPoolExecutor(1, "folds")
+
+    def __enter__(self) -> "FoldPredictions":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._executor.shutdown(cancel_futures=True)
+
+    def begin(
+        self, groups: list[Group], settings: Iterable[Setting], predict: Predict
+    ) -> list[tuple[Answers, Future[Mapping[str, np.ndarray]]]]:
+        """The held-out answers of each fold, and what will be predicted of them. `settings`: one a group."""
+        return [
+            (targets, self._executor.submit(predict, setting, out))
             for group, setting in zip(groups, settings)
             for out in group.folds
-            if len((targets := responses.answers.of_responses(out)).rows)
+            if len((targets := self._responses.answers.of_responses(out)).rows)
         ]
+
+
+def fold_figures(
+    pending: Iterable[tuple[Answers, Future[Mapping[str, np.ndarray]]]], cluster: np.ndarray, fitted: bool = True
+) -> dict[str, Figures]:
+    """The figures of each model of which there are log odds (`FoldPredictions.begin`). `cluster` (U,): the clusters of
+    standard errors; `fitted`: whether models are fitted to answers (`_figures`)."""
+    predictions: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]] = {}
     for targets, future in pending:
         for name, margin in future.result().items():
             predictions.setdefault(name, []).append((margin, targets.times, cluster[targets.response], targets.rows))
@@ -196,13 +209,12 @@ def evaluate(
     selected already; `fitted`: whether models are fitted to answers, or count them; `stopped`: once it is true, no
     further group is predicted."""
     later = (choose(group.part) for group in takewhile(lambda _: not stopped(), planned.responses[1:]))
-    by_response = fold_figures(
-        responses, planned.responses, chain([first], later), predict, np.arange(len(responses.draw)), fitted
-    )
     settings = (choose(group.part) for group in takewhile(lambda _: not stopped(), planned.participants))
-    by_participant = fold_figures(
-        responses, planned.participants, settings, predict_of_participants or predict, responses.participant, fitted
-    )
+    with FoldPredictions(responses) as folds:
+        of_responses = folds.begin(planned.responses, chain([first], later), predict)
+        of_participants = folds.begin(planned.participants, settings, predict_of_participants or predict)
+        by_response = fold_figures(of_responses, np.arange(len(responses.draw)), fitted)
+        by_participant = fold_figures(of_participants, responses.participant, fitted)
     ceiling = noise_ceiling.ceiling(responses)
     return {
         name: HeldOut(responses.by, figures, by_participant.get(name), ceiling) for name, figures in by_response.items()

@@ -102,7 +102,9 @@ def curve(material: Material, artifact: Artifact) -> tuple[list[Step], np.ndarra
     steps, part = [], _Part(responses, answers, params["lapse"] == "none", {}, 0.0, [], [])
     for share in SHARES:
         part = part._replace(share=share, sizes=[], margins=[])
-        figures = cross_fit.fold_figures(responses, groups, chosen, part.predict, np.arange(len(responses.draw)))
+        with cross_fit.FoldPredictions(responses) as folds:
+            pending = folds.begin(groups, chosen, part.predict)
+            figures = cross_fit.fold_figures(pending, np.arange(len(responses.draw)))
         if figures:
             steps.append(Step(int(np.mean(part.sizes)), figures[""]))
     margin = np.concatenate([np.empty(0), *part.margins])
