@@ -18,7 +18,7 @@ from stream_engine.evaluation.answer_probabilities import STE, margins, probabil
 DIMENSIONS, RIDGES = (2, 3, 5), (3.0, 1.0, 0.3)
 SETTINGS = tuple((d, ridge) for d in DIMENSIONS for ridge in RIDGES)  # that are tried
 AVERAGE = len(SETTINGS)  # the setting of who has draws instead of one fit
-STEPS, DRAWS = 4_000, 32  # of a chain
+EVALUATIONS, DRAWS = 1_200, 32  # of a chain
 
 
 class OwnMaps(NamedTuple):
@@ -111,7 +111,7 @@ def _blocks(
 def _posterior_map(block: int, objects: np.ndarray, rows: np.ndarray, times: np.ndarray) -> _Map:
     questions = of_rows(rows, len(objects), times)
     begin = fit(questions, min(2, max(len(objects) - 1, 1)), 1.0, tolerance=ROUGH, max_iterations=300)
-    draws = posterior(questions, begin, 0, steps=STEPS, draws=DRAWS)
+    draws = posterior(questions, begin, 0, evaluations=EVALUATIONS, draws=DRAWS)
     return _Map(block, objects, draws.points.astype(float), float(draws.lapse.mean()))
 
 

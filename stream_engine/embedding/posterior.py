@@ -3,17 +3,18 @@
 The model is STE with a lapse rate, and everything about it is unknown: x_ic = s_c z_ic with standard normal z, the
 standard deviations log s_c ~ N(log SPREAD_c, WIDTH^2) of `len(SPREAD)` axes, each smaller than the one before, so that
 a draw has as many dimensions and as strong a ridge, 1 / (2 s^2), as the answers bear; logit lapse ~ N(LAPSE). The
-vector of all these is normal a priori, which elliptical slice sampling takes as it is (Murray, Adams & MacKay 2010,
-fig. 2): every step is accepted and there is nothing to tune. The chain begins at a fit, and draws of its later part are
-kept:
+vector of all these is normal a priori. Hamiltonian Monte Carlo draws it: under the prior alone a trajectory is a
+rotation of position and momentum, which is exact for any step, so that only the likelihood is integrated by leaps
+(Shahbaba, Lan, Johnson & Neal 2014, sec. 3; Neal 2011, sec. 5.5.1). The length of a leap is learned while the chain
+warms up, by dual averaging (Hoffman & Gelman 2014, sec. 3.2). The chain begins at a fit, and draws of its later part
+are kept:
 
     P(near) = mean over draws of  lapse / 2 + (1 - lapse) sigma(c Delta)
 
 with a scale c of all margins that is calibrated on a validation set (`Posterior.calibrated_scale`).
 
-With e^D of each pair's squared distance D, sigmoid(Delta) = e^D_far / (e^D_far + e^D_near): a chain takes as many
-exponentials as there are different pairs. O(steps (p d + m)) for p pairs and m answers; steps fall with the questions.
-Deterministic by seed.
+With e^D of each pair's squared distance D, sigmoid(Delta) = e^D_far / (e^D_far + e^D_near): an evaluation takes as many
+exponentials as there are different pairs. O(evaluations (p d + m)) for p pairs and m answers. Deterministic by seed.
 """
 
 from typing import NamedTuple
@@ -36,12 +37,17 @@ MAX_AVERAGED_ANSWERS = 2_000  # answers above which they are not: chains would h
 SPREAD = (0.7, 0.5, 0.35, 0.25, 0.18)  # median standard deviations of the axes
 WIDTH = 0.7  # standard deviation of their logarithms
 LAPSE = -2.5, 1.0  # mean and standard deviation of its logit
-STEPS, LEAST, WORK = 20_000, 6_000, 4e6  # of a chain: WORK / questions, between LEAST and STEPS
-BURN = 0.25  # share of the steps before the first draw
+EVALUATIONS = 2_400  # of a chain: of 20 to 60 objects as good as 16,000 steps of elliptical slice sampling
+WARM_UP = 0.3  # share of them before the first draw
 DRAWS = 64
+TURN = 1.5  # radians of a trajectory: after a quarter of a turn the prior's position is independent of its start
+LEAPS = 30  # of a trajectory at most
+ACCEPTED = 0.7  # share of trajectories for which the length of a leap is adapted
+FIRST_LEAP, GAMMA, OFFSET, KAPPA = 0.1, 0.05, 10.0, 0.75  # of dual averaging
+DIVERGED = 200.0  # nats that the likelihood lost along a trajectory, which then ends and is rejected
 SMALLEST_SCALE = 0.05  # of calibrated margins
-ANY = -1e300  # below every log likelihood
 FARTHEST = 700.0  # squared distance that larger ones count as: the prior has nothing there, and e^D is finite
+WIDEST = 8.0  # standard deviations of a logarithm of `SPREAD` that larger ones count as, for the same reason
 
 
 class _PairNumbers(NamedTuple):
@@ -94,7 +100,7 @@ def has_few_answers(questions: Questions, d: int) -> bool:
 
 
 def posterior(
-    questions: Questions, begin: Embedding, seed: int, steps: int | None = None, draws: int | None = None
+    questions: Questions, begin: Embedding, seed: int, evaluations: int | None = None, draws: int | None = None
 ) -> Posterior:
     """Draws given answers, by a chain that begins at a fit in any number of dimensions.
 
@@ -106,8 +112,8 @@ def posterior(
         Where the chain begins.
     seed : int
         Random seed.
-    steps : int, optional
-        Of the chain; default: `WORK` / questions, between `LEAST` and `STEPS`.
+    evaluations : int, optional
+        Of the likelihood; default: `EVALUATIONS`.
     draws : int, optional
         How many are kept; default: `DRAWS`.
 
@@ -123,8 +129,7 @@ def posterior(
     points = state[: n * axes].reshape(n, axes)
     points[:, :given_axes] = np.clip(begin.points[:, :given_axes] / np.array(SPREAD[:given_axes]), -3.0, 3.0)
     state[n * axes :] = 0.0
-    steps = steps or int(np.clip(WORK / max(len(questions.rows), 1), LEAST, STEPS))
-    draws = draws or DRAWS
+    evaluations, draws = evaluations or EVALUATIONS, draws or DRAWS
     drawn_points, lapse = np.empty((draws, n, axes)), np.empty(draws)
     _chain(
         *_by_pair(questions),
@@ -133,8 +138,8 @@ def posterior(
         *LAPSE,
         state,
         rng,
-        steps,
-        int(BURN * steps),
+        evaluations,
+        int(WARM_UP * evaluations),
         drawn_points,
         lapse,
     )
@@ -170,17 +175,15 @@ def _exponentials(x, powers):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _log_likelihood(pairs, near, far, log_spread, width, middle, deviation, state, points, room, lower_limit):
-    """Of a state, whose points (n, d) it fills in, and the lapse; `room` (2, p). Products need few logarithms.
-
-    Every answer lowers it, so it ends where it is below `lower_limit`, with a number that is below, too.
-    """
+def _log_likelihood(pairs, near, far, log_spread, width, middle, deviation, state, points, room, slope):
+    """Of a state, whose points (n, d) and slope (N,) it fills in, and the lapse; `room` (3, p). Products need few
+    logarithms."""
     n, d = points.shape
     for c in range(d):
-        scale = np.exp(log_spread[c] + width * state[n * d + c])
+        scale = np.exp(log_spread[c] + width * min(max(state[n * d + c], -WIDEST), WIDEST))
         for i in range(n):
             points[i, c] = scale * state[i * d + c]
-    exponential = room[0]
+    exponential, pull = room[0], room[2]
     for p in range(len(pairs)):
         i, j = pairs[p, 0], pairs[p, 1]
         distance = 0.0
@@ -188,53 +191,90 @@ def _log_likelihood(pairs, near, far, log_spread, width, middle, deviation, stat
             u = points[i, c] - points[j, c]
             distance += u * u
         exponential[p] = min(distance, FARTHEST)
+        pull[p] = 0.0
     _exponentials(exponential, room[1])
     lapse = 1.0 / (1.0 + np.exp(-(middle + deviation * state[n * d + d])))
-    total, product = 0.0, 1.0
-    lower_limit -= 1e-9  # more than rounding can change
-    too_low = np.exp(min(lower_limit, 1.0))
+    total, product, lapse_slope = 0.0, 1.0, 0.0
     for q in range(len(near)):
         closer, farther = exponential[near[q]], exponential[far[q]]
-        product *= 0.5 * lapse + (1.0 - lapse) * farther / (farther + closer)
+        share = farther / (farther + closer)
+        likely = max(0.5 * lapse + (1.0 - lapse) * share, 1e-300)
+        push = (1.0 - lapse) * share * (1.0 - share) / likely
+        lapse_slope += (0.5 - share) / likely
+        pull[far[q]] += push
+        pull[near[q]] -= push
+        product *= likely
         if product < 1e-150:
             total += np.log(max(product, 1e-300))
-            product, too_low = 1.0, np.exp(min(lower_limit - total, 1.0))
-        if product < too_low:
-            break
+            product = 1.0
+    for t in range(len(slope)):
+        slope[t] = 0.0
+    for p in range(len(pairs)):
+        i, j, by = pairs[p, 0], pairs[p, 1], 2.0 * pull[p]
+        for c in range(d):
+            step = by * (points[i, c] - points[j, c])
+            slope[i * d + c] += step
+            slope[j * d + c] -= step
+    for c in range(d):
+        scale = np.exp(log_spread[c] + width * min(max(state[n * d + c], -WIDEST), WIDEST))
+        for i in range(n):
+            slope[n * d + c] += width * slope[i * d + c] * points[i, c]
+            slope[i * d + c] *= scale
+    slope[n * d + d] = deviation * lapse * (1.0 - lapse) * lapse_slope
     return total + np.log(max(product, 1e-300)), lapse
 
 
 @njit(cache=True, nogil=True)
-def _chain(pairs, near, far, log_spread, width, middle, deviation, state, rng, steps, burn, drawn_points, lapses):
-    """Elliptical slice sampling; fills drawn_points (s, n, d) and lapses (s,) with evenly spaced draws after
-    `burn` steps."""
+def _chain(
+    pairs, near, far, log_spread, width, middle, deviation, state, rng, evaluations, warm_up, drawn_points, lapses
+):
+    """Hamiltonian Monte Carlo; fills drawn_points (s, n, d) and lapses (s,) with evenly spaced draws after
+    `warm_up` evaluations."""
     size, draws = len(state), len(drawn_points)
     n, d = drawn_points.shape[1], drawn_points.shape[2]
-    points, proposal, direction, room = np.empty((n, d)), np.empty(size), np.empty(size), np.empty((2, len(pairs)))
-    log_likelihood, lapse = _log_likelihood(
-        pairs, near, far, log_spread, width, middle, deviation, state, points, room, ANY
-    )
-    n_drawn = 0
-    for step in range(steps):
-        for at in range(size):
-            direction[at] = rng.standard_normal()
-        lower_limit = log_likelihood + np.log(rng.random())
-        angle = 2.0 * np.pi * rng.random()
-        low, high = angle - 2.0 * np.pi, angle
-        while True:
-            cos, sin = np.cos(angle), np.sin(angle)
-            for at in range(size):
-                proposal[at] = cos * state[at] + sin * direction[at]
-            accepted = ANY if high - low < 1e-12 else lower_limit
-            new_log_likelihood, lapse = _log_likelihood(
-                pairs, near, far, log_spread, width, middle, deviation, proposal, points, room, accepted
+    position, momentum, slope, new_slope = state.copy(), np.empty(size), np.empty(size), np.empty(size)
+    points, new_points, room = np.empty((n, d)), np.empty((n, d)), np.empty((3, len(pairs)))
+    value, lapse = _log_likelihood(pairs, near, far, log_spread, width, middle, deviation, state, points, room, slope)
+    log_leap, mean_log_leap, shortfall, n_adapted = np.log(FIRST_LEAP), np.log(FIRST_LEAP), 0.0, 0
+    n_evaluations, n_drawn = 1, 0
+    while n_drawn < draws:
+        is_adapting = n_evaluations < warm_up
+        leap = min(np.exp(log_leap if is_adapting else mean_log_leap), 1.0) * (0.9 + 0.2 * rng.random())
+        leaps = min(max(int(TURN * (0.7 + 0.6 * rng.random()) / max(leap, 1e-6)), 1), LEAPS)
+        energy = -value
+        for t in range(size):
+            momentum[t], position[t], new_slope[t] = rng.standard_normal(), state[t], slope[t]
+            energy += 0.5 * (momentum[t] ** 2 + position[t] ** 2)
+        cos, sin, new_value, new_lapse = np.cos(leap), np.sin(leap), value, lapse
+        for _ in range(leaps):
+            for t in range(size):
+                kicked = momentum[t] + 0.5 * leap * new_slope[t]
+                momentum[t] = cos * kicked - sin * position[t]
+                position[t] = cos * position[t] + sin * kicked
+            new_value, new_lapse = _log_likelihood(
+                pairs, near, far, log_spread, width, middle, deviation, position, new_points, room, new_slope
             )
-            if new_log_likelihood > accepted:
+            n_evaluations += 1
+            for t in range(size):
+                momentum[t] += 0.5 * leap * new_slope[t]
+            if new_value < value - DIVERGED:
                 break
-            low, high = (angle, high) if angle < 0.0 else (low, angle)
-            angle = low + (high - low) * rng.random()
-        log_likelihood, state, proposal = new_log_likelihood, proposal, state
-        if step >= burn and n_drawn < draws and (step - burn + 1) * draws >= (n_drawn + 1) * (steps - burn):
+        energy += new_value
+        for t in range(size):
+            energy -= 0.5 * (momentum[t] ** 2 + position[t] ** 2)
+        accepted = 0.0 if new_value < value - DIVERGED else np.exp(min(energy, 0.0))
+        if rng.random() < accepted:
+            value, lapse = new_value, new_lapse
+            state, position = position, state
+            slope, new_slope = new_slope, slope
+            points, new_points = new_points, points
+        if is_adapting:
+            n_adapted += 1
+            shortfall += (ACCEPTED - accepted - shortfall) / (n_adapted + OFFSET)
+            log_leap = np.log(10.0 * FIRST_LEAP) - np.sqrt(n_adapted) / GAMMA * shortfall
+            mean_log_leap += n_adapted**-KAPPA * (log_leap - mean_log_leap)
+            continue
+        while n_drawn < draws and (n_evaluations - warm_up) * draws >= (n_drawn + 1) * (evaluations - warm_up):
             lapses[n_drawn] = lapse
             for i in range(n):  # assigned as a whole, arrays compile text of a message for four seconds
                 for c in range(d):

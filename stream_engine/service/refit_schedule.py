@@ -18,7 +18,7 @@ from stream_engine.state.snapshot import Snapshot
 
 OF_LABELS = ("triplet_boost", "classify")  # default refits that learn from labels
 PATIENCE = 10.0  # seconds for a solver to end with the best so far
-LULL = 8.0  # seconds without an end, about as long as a survey is fitted: a page that costs two seconds is written less often
+LULL = 8.0  # seconds without an end, about as long as a survey is fitted: each page costs two seconds
 LOGGED_FIGURES = ("accuracy", "standard_error", "log_loss", "calibration_error")  # of held-out responses, in the log
 
 

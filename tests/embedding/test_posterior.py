@@ -16,9 +16,13 @@ from tests.support import embedding_reference as reference
 from tests.support.generators import planted_triplets
 
 
-def model(questions, state, points):
+def likelihood(questions, state):
+    """The log likelihood of a state, its lapse, its points and its slope."""
     answers = room._by_pair(questions)
-    return (*answers, np.log(SPREAD), WIDTH, *LAPSE, state, points, np.empty((2, len(answers.pairs))))
+    points, slope = np.empty((questions.n_objects, len(SPREAD))), np.empty(len(state))
+    work = np.empty((3, len(answers.pairs)))
+    value, lapse = room._log_likelihood(*answers, np.log(SPREAD), WIDTH, *LAPSE, state, points, work, slope)
+    return value, lapse, points, slope
 
 
 def test_exponentials_are_those_of_numpy():
@@ -31,31 +35,34 @@ def test_exponentials_are_those_of_numpy():
 def test_the_likelihood_is_the_formula():
     rows, times, _ = reference.world(3, n=6, m=40)
     questions = of_rows(rows, 6, times)
-    state, points = np.random.default_rng(0).normal(size=6 * 5 + 6), np.empty((6, 5))
-    found, lapse = room._log_likelihood(*model(questions, state, points), room.ANY)
+    state = np.random.default_rng(0).normal(size=6 * 5 + 6)
+    found, lapse, points, _ = likelihood(questions, state)
     assert lapse == pytest.approx(expit(LAPSE[0] + LAPSE[1] * state[-1]))
     np.testing.assert_allclose(points, state[:30].reshape(6, 5) * np.array(SPREAD) * np.exp(WIDTH * state[30:35]))
     assert found == pytest.approx(-reference.loss(points, questions, np.array([lapse]), 0.0))
 
 
-def test_the_likelihood_ends_early_only_below_the_least_that_is_asked_for():
+def test_the_slope_is_that_of_the_likelihood():
     rows, times, _ = reference.world(3, n=6, m=40)
     questions = of_rows(rows, 6, times)
-    state, points = np.random.default_rng(0).normal(size=6 * 5 + 6), np.empty((6, 5))
-    given = model(questions, state, points)
-    whole = room._log_likelihood(*given, room.ANY)
-    assert all(room._log_likelihood(*given, whole[0] - below) == whole for below in (1e-6, 1.0, 1e4))
-    ended = [room._log_likelihood(*given, whole[0] + above)[0] - whole[0] for above in (1e-6, 0.3 * -whole[0], 1e4)]
-    assert 0.0 <= ended[0] < 1e-6
-    assert 0.0 < ended[1] < 0.3 * -whole[0]
-    assert ended[2] > ended[1]
+    state = np.random.default_rng(0).normal(size=6 * 5 + 6)
+    steps = 1e-5 * np.eye(len(state))
+    finite = [(likelihood(questions, state + by)[0] - likelihood(questions, state - by)[0]) / 2e-5 for by in steps]
+    np.testing.assert_allclose(likelihood(questions, state)[3], finite, atol=1e-7)
+    assert np.abs(finite).min() > 1e-3
+
+
+def test_a_state_that_is_far_away_has_a_finite_likelihood_and_slope():
+    rows, times, _ = reference.world(3, n=6, m=40)
+    value, lapse, points, slope = likelihood(of_rows(rows, 6, times), 50.0 * np.random.default_rng(0).normal(size=36))
+    assert np.isfinite(value) and np.isfinite(slope).all() and np.isfinite(points).all()
 
 
 def test_draws_are_from_the_posterior(monkeypatch):
     """Of four objects and six answers, its mean probabilities are those of draws from the prior, weighted by their
     likelihood."""
     monkeypatch.setattr(room, "DRAWS", 20_000)
-    monkeypatch.setattr(room, "STEPS", 80_000)
+    monkeypatch.setattr(room, "EVALUATIONS", 300_000)
     rows = np.array([[0, 1, 0, 2], [0, 1, 0, 3], [1, 0, 1, 2], [2, 3, 2, 0], [2, 3, 2, 1], [0, 2, 0, 1]], np.int32)
     asked = np.concatenate([rows[:4], [[3, 2, 3, 0], [1, 3, 1, 2], [0, 1, 2, 3]]]).astype(np.int32)
     rng, many = np.random.default_rng(1), 200_000
@@ -77,7 +84,7 @@ def test_draws_are_from_the_posterior(monkeypatch):
 def test_the_same_seed_gives_the_same_draws():
     questions = of_rows(planted_triplets(np.random.default_rng(0), np.eye(6)[:, :2], 30)[:, [0, 1, 0, 2]], 6)
     begin = fit(questions, 2, 0.5)
-    one, same, other = (posterior(questions, begin, seed, steps=500) for seed in (0, 0, 1))
+    one, same, other = (posterior(questions, begin, seed, evaluations=500) for seed in (0, 0, 1))
     assert np.array_equal(one.points, same.points) and np.array_equal(one.lapse, same.lapse)
     assert one.points.shape == (DRAWS, 6, 5) and not np.array_equal(one.points, other.points)
 
