@@ -71,7 +71,7 @@ class Choice(NamedTuple):
     embedding: Embedding | None = None  # the fit to the training set, where settings were compared
     interval: tuple[int, int] | None = None  # numbers of dimensions that predict no worse than the best, at 95 %
     smallest: Trial | None = None  # the best in the smallest number within one standard error of the best
-    draw_scale: float = 1.0  # of the margins of draws, where predictions are averaged (`posterior`)
+    draw_scale: float | None = None  # of the margins of draws, over which predictions are averaged (`posterior`)
     test_units: np.ndarray | None = None  # (U,) bool: in neither the training nor the validation set
 
 

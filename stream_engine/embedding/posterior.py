@@ -29,11 +29,9 @@ from stream_engine.embedding.fit import Embedding
 from stream_engine.embedding.questions import Questions, asked_about
 from stream_engine.evaluation.answer_probabilities import margins
 
-MIN_ANSWERS, LEAST_DIMENSIONS = (
-    10.0,
-    3,
-)  # answers an object and dimension, of 3 at least, below which predictions are averaged
-MAX_AVERAGED_ANSWERS = 2_000  # answers above which they are not: chains would have to be too long
+MIN_ANSWERS, LEAST_DIMENSIONS = 10.0, 3  # answers an object and dimension, of 3 at least, below which they are few
+MAX_FEW_ANSWERS = 2_000  # of all objects
+MAX_AVERAGED_ANSWERS = 5_000  # above which draws are not tried: one fit predicts as well, and chains take long
 SPREAD = (0.7, 0.5, 0.35, 0.25, 0.18)  # median standard deviations of the axes
 WIDTH = 0.7  # standard deviation of their logarithms
 LAPSE = -2.5, 1.0  # mean and standard deviation of its logit
@@ -68,6 +66,11 @@ class Posterior(NamedTuple):
         """With margins, differences of squared distances, times `scale`."""
         return self._replace(points=self.points * np.float32(np.sqrt(scale)))
 
+    def probabilities(self, rows: np.ndarray) -> np.ndarray:
+        """(m,) P(d(i, j) < d(k, l)) of an unknown participant. O(s m d)."""
+        sigma = expit(np.stack([margins(points, rows) for points in self.points]))
+        return (self.lapse[:, None] / 2 + (1 - self.lapse[:, None]) * sigma).mean(axis=0)
+
     def calibrated_scale(self, rows: np.ndarray, times: np.ndarray) -> float:
         """The scale of the margins with the least log loss of other answers, (m, 4) with the nearer pair first. Answers
         of a response depend on each other and chains are finite, so the draws of few answers are too certain. O(20 s
@@ -88,14 +91,14 @@ class Posterior(NamedTuple):
 
 
 def has_few_answers(questions: Questions, d: int) -> bool:
-    """Whether answers are so few that predictions are averaged, where d dimensions were chosen for one fit.
+    """Whether answers are so few that predictions are averaged where nothing else says so, in d dimensions.
 
     >>> from stream_engine.embedding.questions import of_rows
     >>> [has_few_answers(of_rows(np.array([[0, 1, 0, 2]] * m), 3), 1) for m in (89, 90)]
     [True, False]
     """
     return questions.answers < min(
-        MIN_ANSWERS * max(d, LEAST_DIMENSIONS) * int(asked_about(questions).sum()), MAX_AVERAGED_ANSWERS
+        MIN_ANSWERS * max(d, LEAST_DIMENSIONS) * int(asked_about(questions).sum()), MAX_FEW_ANSWERS
     )
 
 

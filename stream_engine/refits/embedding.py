@@ -20,7 +20,6 @@ from stream_engine.embedding.choice import Choice
 from stream_engine.embedding.ellipses import covariances
 from stream_engine.embedding.fit import with_setting
 from stream_engine.embedding.held_out import known_lapses
-from stream_engine.embedding.posterior import posterior
 from stream_engine.embedding.questions import asked_about, of_answers
 from stream_engine.evaluation import cross_fit
 from stream_engine.evaluation.answers import answers_of
@@ -41,9 +40,9 @@ from stream_engine.refits.embedding_models import (
     SEARCHED_ANSWERS_PER_OBJECT,
     ModelOptions,
     ParticipantModels,
-    are_averaged,
     calibration_of,
     posterior_draws,
+    scale_of_draws,
     without_rare_participants,
 )
 from stream_engine.refits.embedding_predictions import KIND, FoldPredictor
@@ -252,10 +251,8 @@ class _SettingSearch:
         if params.dimensions is None and len(searched.rows) < len(fitting.rows):
             training = of_answers(without_rare_participants(fitting))
             chosen = choice.choose_larger(chosen, training, validation, progress=self.report_progress, **lapse_option)
-        if chosen.embedding is not None and are_averaged(training, chosen.embedding, self.options):
-            draws = posterior(training, chosen.embedding, PUBLISHED_SEED)
-            chosen = chosen._replace(draw_scale=draws.calibrated_scale(validation.rows, validation.times))
-        return chosen._replace(test_units=part == HELD)
+        scale = scale_of_draws(chosen, training, validation, self.options)
+        return chosen._replace(draw_scale=scale, test_units=part == HELD)
 
     def _further_splits(self, part: np.ndarray, responses: Responses, answers: Answers) -> list[choice.Split]:
         """Training and validation sets besides those of `part`, where its validation set is small."""
@@ -282,7 +279,7 @@ def _final_fit(
     starts = (*chosen.starts, *_previous_start(previous, answers.n_objects))
     group_map = with_setting(questions, chosen.setting, starts, **options.lapse_option, **limits)
     model = models.fit(chosen, frequent, questions, group_map, max_iterations=limits["max_iterations"])
-    return FinalFit(frequent, questions, chosen, model, posterior_draws(questions, model, options, chosen, seed))
+    return FinalFit(frequent, questions, chosen, model, posterior_draws(questions, model, chosen, seed))
 
 
 def _previous_start(previous: Artifact | None, n: int) -> tuple[np.ndarray, ...]:

@@ -10,8 +10,10 @@ from stream_engine.embedding.choice import Choice
 from stream_engine.embedding.differences import Differences, ParticipantModel, differences, fit_parts
 from stream_engine.embedding.fit import Embedding, with_setting
 from stream_engine.embedding.held_out import population_lapse
-from stream_engine.embedding.posterior import Posterior, has_few_answers, posterior
+from stream_engine.embedding.posterior import MAX_AVERAGED_ANSWERS, Posterior, has_few_answers, posterior
 from stream_engine.embedding.questions import Questions, of_answers
+from stream_engine.evaluation.answer_probabilities import probabilities
+from stream_engine.evaluation.responses import PUBLISHED_SEED
 
 FOLD_TOLERANCE = 3e-4  # of a fold's fit with weights: one that went on predicted no better (food100, portraits36)
 MIN_PARTICIPANT_ANSWERS = 20  # answers that a participant needs for a lapse rate of their own; others share one
@@ -91,21 +93,29 @@ class ParticipantModels:
         )
 
 
-def posterior_draws(
-    questions: Questions, model: ParticipantModel, options: ModelOptions, chosen: Choice, seed: int
-) -> Posterior | None:
-    """Calibrated draws over which predictions of the group are averaged; None where one fit predicts: with enough
-    answers, with weights of participants, and with a model that was given."""
-    if model.individual is not None or not are_averaged(questions, model.group_map, options):
+def scale_of_draws(chosen: Choice, training: Questions, validation: Answers, options: ModelOptions) -> float | None:
+    """The calibrated scale of draws over which predictions are averaged; None where one fit predicts: with a setting
+    that was given, with many answers, and where it predicts the validation set at least as well. Without a validation
+    set few answers are averaged."""
+    if options.given_setting or options.lapse == "none" or training.answers > MAX_AVERAGED_ANSWERS:
+        return None
+    embedding, calibration, rows = chosen.embedding, chosen.calibration, validation.rows
+    if embedding is None or calibration is None:
+        return 1.0 if has_few_answers(training, chosen.setting.d) else None
+    draws = posterior(training, embedding, PUBLISHED_SEED)
+    scale = draws.calibrated_scale(rows, validation.times)
+    by_draws = draws.scaled(scale).probabilities(rows)
+    by_fit = probabilities(embedding.points, rows, calibration.lapse, embedding.alpha, scale=calibration.scale)
+    gain = validation.times @ (np.log(np.maximum(by_draws, 1e-300)) - np.log(np.maximum(by_fit, 1e-300)))
+    return scale if gain > 0 else None
+
+
+def posterior_draws(questions: Questions, model: ParticipantModel, chosen: Choice, seed: int) -> Posterior | None:
+    """Calibrated draws over which predictions of the group are averaged; None where one fit predicts, and with weights
+    of participants."""
+    if model.individual is not None or chosen.draw_scale is None:
         return None
     return posterior(questions, model.group_map, seed).scaled(chosen.draw_scale)
-
-
-def are_averaged(questions: Questions, group_map: Embedding, options: ModelOptions) -> bool:
-    """Whether predictions by one map are averaged over draws."""
-    if options.given_setting or options.lapse == "none":
-        return False
-    return has_few_answers(questions, group_map.points.shape[1])
 
 
 def calibration_of(chosen: Choice, model: ParticipantModel, questions: Questions) -> Calibration:

@@ -50,7 +50,7 @@ class FoldPredictor:
         if chosen is not self._last_choice:
             self.settings.append({**chosen.setting._asdict(), **calibration._asdict()})
             self._last_choice = chosen
-        draws = posterior_draws(questions, model, self.models.options, chosen, self.seed)
+        draws = posterior_draws(questions, model, chosen, self.seed)
         odds = {KIND: _log_odds(model.embedding, calibration, draws, targets.rows)}
         if len(self.models.answers.participants):
             odds |= _log_odds_with_participant(targets, questions, chosen, model, draws)
@@ -65,7 +65,7 @@ class FoldPredictor:
         if model is None:
             return {}
         targets, calibration = self.targets.of_responses(out), calibration_of(chosen, model, questions)
-        draws = posterior_draws(questions, model, self.models.options, chosen, self.seed)
+        draws = posterior_draws(questions, model, chosen, self.seed)
         odds = _log_odds(model.embedding, calibration, draws, targets.rows)
         self._add_sums(targets, odds)
         return {KIND: odds}
