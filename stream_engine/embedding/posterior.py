@@ -5,18 +5,19 @@ standard deviations log s_c ~ N(log SPREAD_c, WIDTH^2) of `len(SPREAD)` axes, ea
 a draw has as many dimensions and as strong a ridge, 1 / (2 s^2), as the answers bear; logit lapse ~ N(LAPSE). The
 vector of all these is normal a priori. Hamiltonian Monte Carlo draws it: under the prior alone a trajectory is a
 rotation of position and momentum, which is exact for any step, so that only the likelihood is integrated by leaps
-(Shahbaba, Lan, Johnson & Neal 2014, sec. 3; Neal 2011, sec. 5.5.1). The length of a leap is learned while the chain
-warms up, by dual averaging (Hoffman & Gelman 2014, sec. 3.2). The chain begins at a fit, and draws of its later part
-are kept:
+(Shahbaba, Lan, Johnson & Neal 2014, sec. 3; Neal 2011, sec. 5.5.1). The length of a leap is adapted by dual averaging,
+less and less, so that a chain that is stuck gets free (Hoffman & Gelman 2014, sec. 3.2). The chain begins at a fit, and
+draws of its later part are kept:
 
     P(near) = mean over draws of  lapse / 2 + (1 - lapse) sigma(c Delta)
 
-with a scale c of all margins that is calibrated on a validation set (`Posterior.calibrated_scale`).
+with a scale c of all margins that is calibrated on validation sets (`calibrated_scale`).
 
 With e^D of each pair's squared distance D, sigmoid(Delta) = e^D_far / (e^D_far + e^D_near): an evaluation takes as many
 exponentials as there are different pairs. O(evaluations (p d + m)) for p pairs and m answers. Deterministic by seed.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +36,7 @@ MAX_AVERAGED_ANSWERS = 5_000  # above which draws are not tried: one fit predict
 SPREAD = (0.7, 0.5, 0.35, 0.25, 0.18)  # median standard deviations of the axes
 WIDTH = 0.7  # standard deviation of their logarithms
 LAPSE = -2.5, 1.0  # mean and standard deviation of its logit
-EVALUATIONS = 2_400  # of a chain: of 20 to 60 objects as good as 16,000 steps of elliptical slice sampling
+LEAST, MOST, WORK = 2_400, 5_000, 2e6  # evaluations of a chain: WORK / answers, between LEAST and MOST
 WARM_UP = 0.3  # share of them before the first draw
 DRAWS = 64
 TURN = 1.5  # radians of a trajectory: after a quarter of a turn the prior's position is independent of its start
@@ -71,23 +72,27 @@ class Posterior(NamedTuple):
         sigma = expit(np.stack([margins(points, rows) for points in self.points]))
         return (self.lapse[:, None] / 2 + (1 - self.lapse[:, None]) * sigma).mean(axis=0)
 
-    def calibrated_scale(self, rows: np.ndarray, times: np.ndarray) -> float:
-        """The scale of the margins with the least log loss of other answers, (m, 4) with the nearer pair first. Answers
-        of a response depend on each other and chains are finite, so the draws of few answers are too certain. O(20 s
-        m)."""
-        delta = np.stack([margins(points, rows) for points in self.points])
-        lapse = self.lapse[:, None]
 
-        def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
-            scale = np.exp(at[0])
+def calibrated_scale(predictions: Sequence[tuple[Posterior, np.ndarray, np.ndarray]]) -> float:
+    """The scale of the margins with the least log loss of answers, (m, 4) with the nearer pair first and (m,) times
+    over, that the posterior beside them does not know. Answers of a response depend on each other and chains are
+    finite, so the draws of few answers are too certain. O(20 s m)."""
+    parts = [
+        (np.stack([margins(points, rows) for points in draws.points]), draws.lapse[:, None], times)
+        for draws, rows, times in predictions
+    ]
+
+    def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
+        scale, total, by_scale = np.exp(at[0]), PRIOR_ANSWERS / 4 * at[0] ** 2, PRIOR_ANSWERS / 2 * at[0]
+        for delta, lapse, times in parts:
             sigma = expit(scale * delta)
             p = np.maximum((lapse / 2 + (1 - lapse) * sigma).mean(axis=0), 1e-300)
             slope = ((1 - lapse) * sigma * (1 - sigma) * scale * delta).mean(axis=0)
-            prior = PRIOR_ANSWERS / 4 * at[0] ** 2
-            return float(prior - times @ np.log(p)), np.array([PRIOR_ANSWERS / 2 * at[0] - (times / p) @ slope])
+            total, by_scale = total - times @ np.log(p), by_scale - (times / p) @ slope
+        return float(total), np.array([by_scale])
 
-        found = minimise(loss, np.zeros(1), tolerance=1e-9, max_iterations=100).x
-        return float(np.clip(np.exp(found[0]), SMALLEST_SCALE, 1.0 / SMALLEST_SCALE))
+    found = minimise(loss, np.zeros(1), tolerance=1e-9, max_iterations=100).x
+    return float(np.clip(np.exp(found[0]), SMALLEST_SCALE, 1.0 / SMALLEST_SCALE))
 
 
 def has_few_answers(questions: Questions, d: int) -> bool:
@@ -116,7 +121,7 @@ def posterior(
     seed : int
         Random seed.
     evaluations : int, optional
-        Of the likelihood; default: `EVALUATIONS`.
+        Of the likelihood; default: `WORK` / answers, between `LEAST` and `MOST`.
     draws : int, optional
         How many are kept; default: `DRAWS`.
 
@@ -132,7 +137,8 @@ def posterior(
     points = state[: n * axes].reshape(n, axes)
     points[:, :given_axes] = np.clip(begin.points[:, :given_axes] / np.array(SPREAD[:given_axes]), -3.0, 3.0)
     state[n * axes :] = 0.0
-    evaluations, draws = evaluations or EVALUATIONS, draws or DRAWS
+    evaluations = evaluations or int(np.clip(WORK / max(questions.answers, 1.0), LEAST, MOST))
+    draws = draws or DRAWS
     drawn_points, lapse = np.empty((draws, n, axes)), np.empty(draws)
     _chain(
         *_by_pair(questions),
@@ -241,8 +247,7 @@ def _chain(
     log_leap, mean_log_leap, shortfall, n_adapted = np.log(FIRST_LEAP), np.log(FIRST_LEAP), 0.0, 0
     n_evaluations, n_drawn = 1, 0
     while n_drawn < draws:
-        is_adapting = n_evaluations < warm_up
-        leap = min(np.exp(log_leap if is_adapting else mean_log_leap), 1.0) * (0.9 + 0.2 * rng.random())
+        leap = min(np.exp(log_leap if n_evaluations < warm_up else mean_log_leap), 1.0) * (0.9 + 0.2 * rng.random())
         leaps = min(max(int(TURN * (0.7 + 0.6 * rng.random()) / max(leap, 1e-6)), 1), LEAPS)
         energy = -value
         for t in range(size):
@@ -271,12 +276,10 @@ def _chain(
             state, position = position, state
             slope, new_slope = new_slope, slope
             points, new_points = new_points, points
-        if is_adapting:
-            n_adapted += 1
-            shortfall += (ACCEPTED - accepted - shortfall) / (n_adapted + OFFSET)
-            log_leap = np.log(10.0 * FIRST_LEAP) - np.sqrt(n_adapted) / GAMMA * shortfall
-            mean_log_leap += n_adapted**-KAPPA * (log_leap - mean_log_leap)
-            continue
+        n_adapted += 1
+        shortfall += (ACCEPTED - accepted - shortfall) / (n_adapted + OFFSET)
+        log_leap = np.log(10.0 * FIRST_LEAP) - np.sqrt(n_adapted) / GAMMA * shortfall
+        mean_log_leap += n_adapted**-KAPPA * (log_leap - mean_log_leap)
         while n_drawn < draws and (n_evaluations - warm_up) * draws >= (n_drawn + 1) * (evaluations - warm_up):
             lapses[n_drawn] = lapse
             for i in range(n):  # assigned as a whole, arrays compile text of a message for four seconds

@@ -238,20 +238,21 @@ class _SettingSearch:
         fitting, validation = answers.without(part != FIT), answers.of_responses(part == CHOOSE)
         searched = fitting.sample(max(MAX_SEARCHED_ANSWERS, SEARCHED_ANSWERS_PER_OBJECT * answers.n_objects))
         training = of_answers(without_rare_participants(searched))
+        further = self._further_splits(part, responses, answers)
         chosen = choice.choose(
             training,
             validation,
             params.kernel,
             params.dimensions,
             params.ridge,
-            further=self._further_splits(part, responses, answers),
+            further=further,
             progress=self.report_progress,
             **lapse_option,
         )
         if params.dimensions is None and len(searched.rows) < len(fitting.rows):
             training = of_answers(without_rare_participants(fitting))
             chosen = choice.choose_larger(chosen, training, validation, progress=self.report_progress, **lapse_option)
-        scale = scale_of_draws(chosen, training, validation, self.options)
+        scale = scale_of_draws(chosen, [choice.Split(training, validation), *further], self.options)
         return chosen._replace(draw_scale=scale, test_units=part == HELD)
 
     def _further_splits(self, part: np.ndarray, responses: Responses, answers: Answers) -> list[choice.Split]:

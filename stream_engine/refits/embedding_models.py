@@ -1,21 +1,29 @@
 """Models that the refit `embedding` fits with a given setting, to all answers or to those outside a fold."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from stream_engine.data.answers import Answers
 from stream_engine.embedding.calibration import Calibration
-from stream_engine.embedding.choice import Choice
+from stream_engine.embedding.choice import Choice, Split
 from stream_engine.embedding.differences import Differences, ParticipantModel, differences, fit_parts
-from stream_engine.embedding.fit import Embedding, with_setting
+from stream_engine.embedding.fit import ROUGH, Embedding, fit_carefully, with_setting
 from stream_engine.embedding.held_out import population_lapse
-from stream_engine.embedding.posterior import MAX_AVERAGED_ANSWERS, Posterior, has_few_answers, posterior
+from stream_engine.embedding.posterior import (
+    MAX_AVERAGED_ANSWERS,
+    Posterior,
+    calibrated_scale,
+    has_few_answers,
+    posterior,
+)
 from stream_engine.embedding.questions import Questions, of_answers
 from stream_engine.evaluation.answer_probabilities import probabilities
 from stream_engine.evaluation.responses import PUBLISHED_SEED
 
 FOLD_TOLERANCE = 3e-4  # of a fold's fit with weights: one that went on predicted no better (food100, portraits36)
+SELECTION_EVALUATIONS = 1_200  # of a chain whose draws are only compared with a fit
 MIN_PARTICIPANT_ANSWERS = 20  # answers that a participant needs for a lapse rate of their own; others share one
 # A setting is searched with at most so many answers, or so many an object where that is more: the ridge is a prior,
 # and does not depend on the number of answers.
@@ -93,20 +101,28 @@ class ParticipantModels:
         )
 
 
-def scale_of_draws(chosen: Choice, training: Questions, validation: Answers, options: ModelOptions) -> float | None:
+def scale_of_draws(chosen: Choice, splits: Sequence[Split], options: ModelOptions) -> float | None:
     """The calibrated scale of draws over which predictions are averaged; None where one fit predicts: with a setting
-    that was given, with many answers, and where it predicts the validation set at least as well. Without a validation
-    set few answers are averaged."""
+    that was given, with many answers, and where it predicts the validation sets at least as well. The first split is
+    that of the choice. Without a validation set few answers are averaged."""
+    training, (kernel, d, ridge), calibration = splits[0].questions, chosen.setting, chosen.calibration
     if options.given_setting or options.lapse == "none" or training.answers > MAX_AVERAGED_ANSWERS:
         return None
-    embedding, calibration, rows = chosen.embedding, chosen.calibration, validation.rows
-    if embedding is None or calibration is None:
-        return 1.0 if has_few_answers(training, chosen.setting.d) else None
-    draws = posterior(training, embedding, PUBLISHED_SEED)
-    scale = draws.calibrated_scale(rows, validation.times)
-    by_draws = draws.scaled(scale).probabilities(rows)
-    by_fit = probabilities(embedding.points, rows, calibration.lapse, embedding.alpha, scale=calibration.scale)
-    gain = validation.times @ (np.log(np.maximum(by_draws, 1e-300)) - np.log(np.maximum(by_fit, 1e-300)))
+    if chosen.embedding is None or calibration is None:
+        return 1.0 if has_few_answers(training, d) else None
+    embeddings = [chosen.embedding]
+    for split in splits[1:]:
+        embeddings.append(fit_carefully(split.questions, d, ridge, kernel=kernel, tolerance=ROUGH)[0])
+    draws = [
+        posterior(split.questions, embedding, PUBLISHED_SEED, SELECTION_EVALUATIONS)
+        for split, embedding in zip(splits, embeddings)
+    ]
+    validation = [(split.validation.rows, split.validation.times) for split in splits]
+    scale, gain = calibrated_scale([(each, *answers) for each, answers in zip(draws, validation)]), 0.0
+    for each, embedding, (rows, times) in zip(draws, embeddings, validation):
+        by_fit = probabilities(embedding.points, rows, calibration.lapse, embedding.alpha, scale=calibration.scale)
+        by_draws = each.scaled(scale).probabilities(rows)
+        gain += float(times @ (np.log(np.maximum(by_draws, 1e-300)) - np.log(np.maximum(by_fit, 1e-300))))
     return scale if gain > 0 else None
 
 

@@ -62,7 +62,8 @@ def test_draws_are_from_the_posterior(monkeypatch):
     """Of four objects and six answers, its mean probabilities are those of draws from the prior, weighted by their
     likelihood."""
     monkeypatch.setattr(room, "DRAWS", 20_000)
-    monkeypatch.setattr(room, "EVALUATIONS", 300_000)
+    monkeypatch.setattr(room, "MOST", 300_000)
+    monkeypatch.setattr(room, "WORK", 1e9)
     rows = np.array([[0, 1, 0, 2], [0, 1, 0, 3], [1, 0, 1, 2], [2, 3, 2, 0], [2, 3, 2, 1], [0, 2, 0, 1]], np.int32)
     asked = np.concatenate([rows[:4], [[3, 2, 3, 0], [1, 3, 1, 2], [0, 1, 2, 3]]]).astype(np.int32)
     rng, many = np.random.default_rng(1), 200_000
@@ -117,7 +118,7 @@ def test_calibrated_margins_have_the_least_log_loss():
         scaled = of_draws(drawn.points * np.sqrt(scale), np.ones(9, bool), drawn.lapse)(rows)
         return room.PRIOR_ANSWERS / 4 * np.log(scale) ** 2 - times @ np.log(scaled)
 
-    found = drawn.calibrated_scale(rows, times)
+    found = room.calibrated_scale([(drawn, rows[:150], times[:150]), (drawn, rows[150:], times[150:])])
     best = minimize_scalar(loss, bracket=(0.2, 1.0, 3.0), tol=1e-10).x
     assert found == pytest.approx(best, rel=1e-3)
     np.testing.assert_allclose(drawn.scaled(found).points, drawn.points * np.sqrt(best), rtol=1e-3)
@@ -128,4 +129,4 @@ def test_calibrated_margins_have_the_least_log_loss():
 def test_draws_that_contradict_all_other_answers_keep_a_little_of_their_margins():
     drawn = room.Posterior(np.array([[[0.0], [1.0], [3.0]]], np.float32), np.array([0.1]))
     against = np.tile(np.array([[0, 2, 0, 1]], np.int32), (5000, 1))
-    assert drawn.calibrated_scale(against, np.ones(5000)) == room.SMALLEST_SCALE
+    assert room.calibrated_scale([(drawn, against, np.ones(5000))]) == room.SMALLEST_SCALE

@@ -19,7 +19,7 @@ from stream_engine.embedding.calibration import calibrate
 from stream_engine.embedding.descent import minimise
 from stream_engine.embedding.fit import Setting, with_setting
 from stream_engine.embedding.individual import fit_weights
-from stream_engine.embedding.posterior import Posterior
+from stream_engine.embedding.posterior import Posterior, calibrated_scale
 from stream_engine.embedding.questions import of_answers, of_rows
 from stream_engine.kernel_learning import factored, linear
 from tests.conftest import ROOT
@@ -64,7 +64,7 @@ def calibrated_margins():
 
 def calibrated_draws():
     rng = np.random.default_rng(0)
-    Posterior(rng.normal(size=(3, 6, 2)), rng.uniform(0.1, 0.3, 3)).calibrated_scale(rows_of_four(), np.ones(60))
+    calibrated_scale([(Posterior(rng.normal(size=(3, 6, 2)), rng.uniform(0.1, 0.3, 3)), rows_of_four(), np.ones(60))])
 
 
 def transforms_of_features(learn):
