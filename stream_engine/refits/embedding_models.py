@@ -10,7 +10,7 @@ from stream_engine.embedding.calibration import Calibration
 from stream_engine.embedding.choice import Choice, Split
 from stream_engine.embedding.differences import Differences, ParticipantModel, differences, fit_parts
 from stream_engine.embedding.fit import ROUGH, Embedding, fit_carefully, with_setting
-from stream_engine.embedding.held_out import population_lapse
+from stream_engine.embedding.held_out import population_lapse, unit_losses
 from stream_engine.embedding.posterior import (
     MAX_AVERAGED_ANSWERS,
     Posterior,
@@ -23,6 +23,10 @@ from stream_engine.evaluation.answer_probabilities import probabilities
 from stream_engine.evaluation.responses import PUBLISHED_SEED
 
 FOLD_TOLERANCE = 3e-4  # of a fold's fit with weights: one that went on predicted no better (food100, portraits36)
+# Few answers are averaged unless one fit predicts better by so many standard errors: its setting was selected by the
+# same validation sets, and with all answers draws gain more. The errors are those of independent comparisons, as the
+# draws take them: those of a response depend on each other, and so much the less is tolerated.
+TOLERATED_ERRORS = 2.0
 SELECTION_EVALUATIONS = 1_200  # of a chain whose draws are only compared with a fit
 MIN_PARTICIPANT_ANSWERS = 20  # answers that a participant needs for a lapse rate of their own; others share one
 # A setting is searched with at most so many answers, or so many an object where that is more: the ridge is a prior,
@@ -103,13 +107,14 @@ class ParticipantModels:
 
 def scale_of_draws(chosen: Choice, splits: Sequence[Split], options: ModelOptions) -> float | None:
     """The calibrated scale of draws over which predictions are averaged; None where one fit predicts: with a setting
-    that was given, with many answers, and where it predicts the validation sets at least as well. The first split is
-    that of the choice. Without a validation set few answers are averaged."""
+    that was given, with many answers, and where it predicts the validation sets better. The first split is that of the
+    choice. Without a validation set few answers are averaged."""
     training, (kernel, d, ridge), calibration = splits[0].questions, chosen.setting, chosen.calibration
     if options.given_setting or options.lapse == "none" or training.answers > MAX_AVERAGED_ANSWERS:
         return None
+    has_few = has_few_answers(training, d)
     if chosen.embedding is None or calibration is None:
-        return 1.0 if has_few_answers(training, d) else None
+        return 1.0 if has_few else None
     embeddings = [chosen.embedding]
     for split in splits[1:]:
         embeddings.append(fit_carefully(split.questions, d, ridge, kernel=kernel, tolerance=ROUGH)[0])
@@ -117,13 +122,18 @@ def scale_of_draws(chosen: Choice, splits: Sequence[Split], options: ModelOption
         posterior(split.questions, embedding, PUBLISHED_SEED, SELECTION_EVALUATIONS)
         for split, embedding in zip(splits, embeddings)
     ]
-    validation = [(split.validation.rows, split.validation.times) for split in splits]
-    scale, gain = calibrated_scale([(each, *answers) for each, answers in zip(draws, validation)]), 0.0
-    for each, embedding, (rows, times) in zip(draws, embeddings, validation):
-        by_fit = probabilities(embedding.points, rows, calibration.lapse, embedding.alpha, scale=calibration.scale)
+    validation = [split.validation for split in splits]
+    scale = calibrated_scale([(each, answers.rows, answers.times) for each, answers in zip(draws, validation)])
+    excess = []
+    for each, embedding, answers in zip(draws, embeddings, validation):
+        rows, lapse = answers.rows, calibration.lapse
+        by_fit = probabilities(embedding.points, rows, lapse, embedding.alpha, scale=calibration.scale)
+        unit = np.unique(answers.response, return_inverse=True)[1].reshape(-1)
         by_draws = each.scaled(scale).probabilities(rows)
-        gain += float(times @ (np.log(np.maximum(by_draws, 1e-300)) - np.log(np.maximum(by_fit, 1e-300))))
-    return scale if gain > 0 else None
+        excess.append(unit_losses(by_draws, answers, unit) - unit_losses(by_fit, answers, unit))
+    by_unit = np.concatenate(excess)
+    tolerated = TOLERATED_ERRORS * by_unit.std() / np.sqrt(sum(answers.times.sum() for answers in validation))
+    return scale if by_unit.mean() < (tolerated if has_few else 0.0) else None
 
 
 def posterior_draws(questions: Questions, model: ParticipantModel, chosen: Choice, seed: int) -> Posterior | None:
