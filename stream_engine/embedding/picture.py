@@ -101,10 +101,10 @@ def trustworthiness(points: np.ndarray, positions: np.ndarray, neighbours: int) 
     distances, shown_distances = squared_distances(points), squared_distances(positions)
     np.fill_diagonal(distances, np.inf)
     np.fill_diagonal(shown_distances, np.inf)
-    rank = np.empty((n, n), np.int32)
-    np.put_along_axis(rank, np.argsort(distances, axis=1), np.arange(1, n + 1, dtype=np.int32)[None], axis=1)
-    nearest = np.argsort(shown_distances, axis=1)[:, :neighbours]
-    beyond = np.maximum(np.take_along_axis(rank, nearest, axis=1) - neighbours, 0).sum()
+    nearest = np.argpartition(shown_distances, neighbours, axis=1)[:, :neighbours]
+    distance = np.take_along_axis(distances, nearest, axis=1)
+    rank = np.stack([1 + (distances < column[:, None]).sum(axis=1) for column in distance.T])
+    beyond = np.maximum(rank - neighbours, 0).sum()
     return 1.0 - float(beyond) * 2.0 / (n * neighbours * (2.0 * n - 3.0 * neighbours - 1.0))
 
 
