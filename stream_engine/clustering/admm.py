@@ -180,7 +180,7 @@ class _Loop:
         size = self.unit(feasible_point, lower)
         with_multiplier(self.V, self.C, self.rho, self.work)
         slack = 0.2 * self.tol * size
-        upper = upper_bound(self.work, self.k, slack, self.factor if self.low_rank else None)
+        upper = upper_bound(self.work, self.k, slack, self.factor if self.low_rank or self.k else None)
         self.upper = min(self.upper, upper)
         # the lower bound lags by at most what the objective of the caller's point leaves open
         self._balance(

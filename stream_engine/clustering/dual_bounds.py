@@ -1,5 +1,7 @@
 """Rigorous upper bounds on both SDPs from any nonnegative matrix N. O(n^3)."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 
@@ -11,6 +13,9 @@ from scipy.linalg import LinAlgError, cholesky
 #
 # The bound holds for every N >= 0, however it was computed; N = 0 gives the spectral bound.
 CHOLESKY_FROM = 1200  # objects from which a Cholesky factorisation is tried before all eigenvalues are computed
+RITZ_STEPS = (2, 4, 8)  # products with A and A A after which it is tried
+SHARES = (1 / 8, 1 / 4, 1 / 2)  # of the slack, for tau, each time
+RITZ_VECTORS = 3  # for each of k eigenvalues
 
 
 def upper_bound(A: np.ndarray, k: int | None, slack: float = 0.0, leading_basis: np.ndarray | None = None) -> float:
@@ -44,32 +49,38 @@ def _by_cholesky(A: np.ndarray, k: int | None, slack: float, leading_basis: np.n
     kind.
 
     For any tau: the k - 1 largest sum to at most (k - 1) tau + S(A - tau I), S the sum of positive eigenvalues on the
-    complement of 1. S is subadditive: S(A) <= S(Q T Q') + S(A - Q T Q'), and the rest is at most n t once
-    t I - (A - Q T Q') is positive definite, which a Cholesky factorisation proves.
+    complement of 1; and all sum to S(A - 0 I). S is subadditive: S(A - tau I) <= S(Q E Q') + S(A - tau I - Q E Q'),
+    and the rest is at most n t once (tau + t) I - (A - Q E Q') is positive definite, which a Cholesky factorisation
+    proves. Of k - 1 eigenvalues, Q E Q' moves those above the last one to it, and tau is above it by a share of the
+    slack: room for the errors of Q, and for the many eigenvalues near it.
     """
     n = len(A)
-    Q, T = _ritz(A, leading_basis)
-    tau = 0.0 if k is None else float(np.partition(T, -(k - 1))[-(k - 1)]) if len(T) >= k - 1 else None
-    if tau is None:
-        return None
-    excess = np.maximum(T - tau, 0.0)
-    t = slack / n
-    B = (Q * -excess) @ Q.T
-    B += A
-    B *= -1.0
-    B += tau * -1.0 / n  # tau P = tau I - tau 1 1'/n
-    B[np.diag_indices(n)] += tau + t
-    try:
-        cholesky(B, lower=True, overwrite_a=True, check_finite=False)
-    except LinAlgError:
-        return None
-    return float((0 if k is None else (k - 1) * tau) + excess.sum() + slack)
+    for (Q, T), share in zip(_ritz(A, leading_basis if k is None else leading_basis[:, : RITZ_VECTORS * k]), SHARES):
+        if k is None:
+            last, tau, rest = 0.0, 0.0, slack
+        elif len(T) >= k - 1:
+            last, rest = float(np.partition(T, -(k - 1))[-(k - 1)]), slack * min(SHARES)
+            tau = last + slack * share / (k - 1)
+        else:
+            return None
+        excess = np.maximum(T - last, 0.0)
+        B = (Q * -excess) @ Q.T
+        B += A
+        B *= -1.0
+        B += tau * -1.0 / n  # tau P = tau I - tau 1 1'/n
+        B[np.diag_indices(n)] += tau + rest / n
+        try:
+            cholesky(B, lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            continue
+        return float((0 if k is None else (k - 1) * tau) + excess.sum() + rest)
+    return None
 
 
-def _ritz(A: np.ndarray, leading_basis: np.ndarray, steps: int = 6) -> tuple[np.ndarray, np.ndarray]:
-    """Ritz vectors and values of A on a block Krylov space started from `leading_basis`."""
+def _ritz(A: np.ndarray, leading_basis: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Ritz vectors and values of A on block Krylov spaces started from `leading_basis`, ever closer ones."""
     Q = leading_basis
-    for _ in range(steps):
+    for step in range(1, RITZ_STEPS[-1] + 1):
         AQ = A @ Q
         AQ -= AQ.mean(axis=0)
         AAQ = A @ AQ
@@ -78,4 +89,5 @@ def _ritz(A: np.ndarray, leading_basis: np.ndarray, steps: int = 6) -> tuple[np.
         basis -= basis.mean(axis=0)
         values, turn = np.linalg.eigh(basis.T @ (A @ basis))
         Q, T = basis @ turn[:, -leading_basis.shape[1] :], values[-leading_basis.shape[1] :]
-    return Q, T
+        if step in RITZ_STEPS:
+            yield Q, T

@@ -252,10 +252,10 @@ def _gain_within(questions: Questions, best: Fit, labels: np.ndarray) -> tuple[f
     k = int(labels.max()) + 1
     size = np.bincount(labels, minlength=k)[:, None]
     centres = np.stack([np.bincount(labels, column, k) for column in best.points.T], axis=1) / size
-    group_fit = position_fits.centres(centres, questions, labels, best.lapse)
-    group_questions = questions._replace(rows=labels[questions.rows], n_objects=k)
+    group_questions, place = position_fits.questions_of_groups(questions, labels, k)
+    group_fit = position_fits.centres(centres, group_questions, best.lapse)
     errors = position_errors(group_fit.points, group_questions, group_fit.lapse, position_fits.RIDGE)
-    return _mean(errors.near - best.errors.near, errors.far - best.errors.far, questions)
+    return _mean(errors.near[place] - best.errors.near, errors.far[place] - best.errors.far, questions)
 
 
 def _mean(near: np.ndarray, far: np.ndarray, questions: Questions) -> tuple[float, float]:

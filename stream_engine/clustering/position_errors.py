@@ -7,6 +7,7 @@ import numpy as np
 
 from stream_engine.data.answers import Answers
 from stream_engine.embedding.questions import Questions
+from stream_engine.evaluation.answer_probabilities import margins
 
 # With g_qi = dDelta_q / dx_i, s = sigma(Delta_q), p = lapse / 2 + (1 - lapse) s and u = (1 - lapse) s (1 - s), the
 # Fisher information of one position, the others known, is the block
@@ -25,7 +26,7 @@ from stream_engine.embedding.questions import Questions
 # and so the loss of each answer as one that is held out, without a fit for each (Pregibon 1981; Beirami et al. 2017).
 # For objects that are tied to the centres of groups, rows contain numbers of groups.
 MAX_LEVERAGE = 0.9  # w h, above which a step without an answer would not be small
-BLOCK_SIZE = 1 << 15  # questions at a time: intermediate arrays stay below 40 MB in five dimensions
+BLOCK_SIZE = 1 << 15  # slopes at a time: they stay below 8 MB in thirty dimensions
 
 
 class PositionErrors(NamedTuple):
@@ -37,29 +38,23 @@ class PositionErrors(NamedTuple):
 
 
 def position_errors(points: np.ndarray, questions: Questions, lapse: np.ndarray, ridge: float) -> PositionErrors:
-    """The errors of points (n, d), with lapse rates (n_workers,). O(q d^2 + n d^3)."""
+    """The errors of points (n, d), with lapse rates (n_workers,). O(q d^2 + n d^3), in products of matrices."""
     n, d = points.shape
-    blocks = np.zeros((n, d, d))
-    for q in _blocks_of(len(questions.rows)):
-        rows = questions.rows[q]
-        delta, slopes = _slopes(points, rows)
-        p, u = _likelihood(delta, lapse[questions.worker[q]])
-        weight = (questions.near[q] + questions.far[q]) * u * u / (p * (1.0 - p))
-        for a in range(d):
-            for b in range(a + 1):
-                products = weight[:, None] * slopes[:, :, a] * slopes[:, :, b]
-                blocks[:, a, b] += np.bincount(rows.ravel(), products.ravel(), n)
-                blocks[:, b, a] = blocks[:, a, b]
-    variance = np.linalg.inv(blocks + 2 * ridge * np.eye(d))
-    near, far = np.empty(len(questions.rows)), np.empty(len(questions.rows))
-    for q in _blocks_of(len(questions.rows)):
-        rows, rate = questions.rows[q], lapse[questions.worker[q]]
-        delta, slopes = _slopes(points, rows)
-        p, u = _likelihood(delta, rate)
-        leverage = _squared_norm(variance[rows], slopes).sum(axis=1)
-        step = leverage / (1.0 - np.minimum(u * u / (p * (1.0 - p)) * leverage, MAX_LEVERAGE))
-        near[q] = -np.log(_likelihood(delta - u / p * step, rate)[0])
-        far[q] = -np.log(1.0 - _likelihood(delta + u / (1.0 - p) * step, rate)[0])
+    delta, rate = margins(points, questions.rows), lapse[questions.worker]
+    p, u = _likelihood(delta, rate)
+    information = u * u / (p * (1.0 - p))
+    weight, slopes = (questions.near + questions.far) * information, _Slopes(questions.rows, n)
+    variance, leverage = np.empty((n, d, d)), np.zeros(len(questions.rows))
+    for i in range(n):
+        block = 2 * ridge * np.eye(d)
+        for at, slope in slopes.of(i, points):
+            block += (weight[at, None] * slope).T @ slope
+        variance[i] = np.linalg.inv(block)
+        for at, slope in slopes.of(i, points):
+            leverage[at] += _squared_norm(variance[i], slope)
+    step = leverage / (1.0 - np.minimum(information * leverage, MAX_LEVERAGE))
+    near = -np.log(_likelihood(delta - u / p * step, rate)[0])
+    far = -np.log(1.0 - _likelihood(delta + u / (1.0 - p) * step, rate)[0])
     return PositionErrors(variance, near, far)
 
 
@@ -75,55 +70,62 @@ def design_effect(points: np.ndarray, answers: Answers, lapse: np.ndarray, varia
     [1.0, 1.07]
     """
     order = np.argsort(answers.response, kind="stable")
-    unit = answers.response[order]
-    begins = np.flatnonzero(np.append(True, unit[1:] != unit[:-1]))
-    if len(begins) == len(unit):
+    rows, times, unit = answers.rows[order], answers.times[order], answers.response[order]
+    is_first = np.append(True, unit[1:] != unit[:-1])
+    if is_first.all():
         return 1.0
+    unit = np.cumsum(is_first) - 1
+    is_alone = (np.bincount(unit) == 1)[unit]  # its copies count each by itself
+    p, u = _likelihood(margins(points, rows), lapse[answers.participant[order] + 1])
+    score, slopes = u / p, _Slopes(rows, len(points))
     scatter_of_sums = scatter_of_scores = 0.0
-    for part in _whole_units(begins, len(unit)):
-        rows, times = answers.rows[order[part]], answers.times[order[part]]
-        delta, slopes = _slopes(points, rows)
-        p, u = _likelihood(delta, lapse[answers.participant[order[part]] + 1])
-        sizes = (times * (u / p) ** 2)[:, None] * _squared_norm(variance[rows], slopes)
-        scatter_of_scores += float(sizes.sum())
-        scores = (times * u / p)[:, None, None] * slopes
-        objects_of_units, at = np.unique(unit[part, None] * len(points) + rows, return_inverse=True)  # objects of units
-        at = at.reshape(-1)
-        sums = np.stack([np.bincount(at, scores[:, :, c].ravel()) for c in range(points.shape[1])], axis=1)
-        single = np.bincount(unit[part] - unit[part][0])[objects_of_units // len(points) - unit[part][0]] == 1
-        single_squares = np.bincount(at, sizes.ravel())  # of a single answer, given several times: each time by itself
-        scatter_of_sums += float(
-            np.where(single, single_squares, _squared_norm(variance[objects_of_units % len(points)], sums)).sum()
-        )
+    for i in range(len(points)):
+        for at, slope in slopes.of(i, points, unit):
+            sizes = times[at] * score[at] ** 2 * _squared_norm(variance[i], slope)
+            scatter_of_scores += float(sizes.sum())
+            scatter_of_sums += float(sizes[is_alone[at]].sum())
+            joint = ~is_alone[at]
+            if joint.any():
+                at, scores = at[joint], (times[at] * score[at])[joint, None] * slope[joint]
+                begins = np.flatnonzero(np.append(True, unit[at[1:]] != unit[at[:-1]]))
+                scatter_of_sums += float(_squared_norm(variance[i], np.add.reduceat(scores, begins)).sum())
     return max(1.0, scatter_of_sums / scatter_of_scores) if scatter_of_scores > 0 else 1.0
 
 
-def _blocks_of(n: int) -> Iterator[slice]:
-    return (slice(begin, begin + BLOCK_SIZE) for begin in range(0, n, BLOCK_SIZE))
+class _Slopes:
+    """dDelta / dx of every object in each of (m, 4) `rows` that it is in, m of them by object.
 
+    That of i is 2 (x_j - x_i), that of k is 2 (x_k - x_l), and that of an object in both pairs the sum. So it is twice
+    the difference of two positions: of the object that it is compared with in the near pair, and in the far pair,
+    itself where it is not in that pair."""
 
-def _whole_units(begins: np.ndarray, n: int) -> Iterator[slice]:
-    """Slices of n answers that begin where units begin, of at least `BLOCK_SIZE` answers except for the last."""
-    begin = 0
-    while begin < n:
-        later_begins = begins[np.searchsorted(begins, begin + BLOCK_SIZE) :]
-        end = int(later_begins[0]) if len(later_begins) else n
-        yield slice(begin, end)
-        begin = end
+    def __init__(self, rows: np.ndarray, n: int):
+        i, j, k, l = rows.T
+        beside = {"near": np.stack([j, i, k, l], axis=1), "far": np.stack([i, j, l, k], axis=1)}
+        for place in (0, 1):
+            own = rows[:, place]
+            beside["far"][:, place] = np.where(k == own, l, np.where(l == own, k, own))
+        counts = np.ones(rows.shape, bool)
+        counts[:, 1] = i != j
+        counts[:, 2] = (k != i) & (k != j)
+        counts[:, 3] = (l != i) & (l != j) & (l != k)
+        where = np.flatnonzero(counts.ravel())
+        own = rows.ravel()[where]
+        order = where[np.argsort(own.astype(np.min_scalar_type(n)), kind="stable")]
+        self._begins = np.append(0, np.cumsum(np.bincount(own, minlength=n)))
+        self._at, self._near, self._far = order // 4, beside["near"].ravel()[order], beside["far"].ravel()[order]
 
-
-def _slopes(points: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(q,) Delta, and (q, 4, d) dDelta / dx of the objects of each row. An object that is in a row twice has its whole
-    slope at the first of the two places, and 0 at the second."""
-    i, j, k, l = np.moveaxis(points[rows], 1, 0)
-    near, far = i - j, k - l
-    slopes = np.stack([-2.0 * near, 2.0 * near, 2.0 * far, -2.0 * far], axis=1)
-    for later in (2, 3):  # the two objects of a pair differ
-        for earlier in (0, 1):
-            is_repeated = rows[:, later] == rows[:, earlier]
-            slopes[is_repeated, earlier] += slopes[is_repeated, later]
-            slopes[is_repeated, later] = 0.0
-    return (far * far).sum(axis=1) - (near * near).sum(axis=1), slopes
+    def of(self, i: int, points: np.ndarray, unit: np.ndarray | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Numbers (s,) of the rows with object i, ascending, and its slopes (s, d), some `BLOCK_SIZE` at a time. Rows
+        of the same `unit` (m,), ascending, are not divided."""
+        begin, last = self._begins[i], self._begins[i + 1]
+        while begin < last:
+            end = min(begin + BLOCK_SIZE, last)
+            if unit is not None:
+                end = begin + np.searchsorted(unit[self._at[begin:last]], unit[self._at[end - 1]], side="right")
+            part = slice(begin, end)
+            yield self._at[part], 2.0 * (points[self._near[part]] - points[self._far[part]])
+            begin = end
 
 
 def _likelihood(delta: np.ndarray, lapse: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -134,5 +136,5 @@ def _likelihood(delta: np.ndarray, lapse: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _squared_norm(variance: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-    """s' V s of matrices (..., d, d) and vectors (..., d)."""
-    return np.einsum("...a,...ab,...b->...", slopes, variance, slopes)
+    """(s,) s' V s of a matrix (d, d) and vectors (s, d)."""
+    return np.einsum("sa,sa->s", slopes @ variance, slopes)

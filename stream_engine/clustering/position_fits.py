@@ -91,18 +91,22 @@ def fits_of_positions(questions: Questions, points: np.ndarray) -> Fits:
     return Fits(questions, (positions_fit,), positions_fit, clearness.POSITIONS)
 
 
-def centres(points: np.ndarray, questions: Questions, labels: np.ndarray, lapse: np.ndarray) -> Embedding:
-    """Positions of k groups, each object standing for its group (`labels` (n,)), from the start `points` (k, d).
-    O(q log q)."""
-    k = len(points)
+def questions_of_groups(questions: Questions, labels: np.ndarray, k: int) -> tuple[Questions, np.ndarray]:
+    """`(the different questions about k groups, (q,) the number of that of each question)`, each object standing for
+    its group (`labels` (n,)). O(q log q)."""
     keys = np.zeros(len(questions.rows), np.int64)
     for column in questions.rows.T:
         keys = keys * k + labels[column]
     keys, place = np.unique(keys * questions.n_workers + questions.worker, return_inverse=True)
-    near, far = (np.bincount(place.reshape(-1), counts) for counts in (questions.near, questions.far))
+    place = place.reshape(-1)
+    near, far = (np.bincount(place, counts) for counts in (questions.near, questions.far))
     pairs_code, worker = np.divmod(keys, questions.n_workers)
     rows = np.stack([pairs_code // k**power % k for power in (3, 2, 1, 0)], axis=1).astype(np.int32)
-    group_questions = Questions(rows, near, far, worker.astype(np.int32), k, questions.n_workers)
+    return Questions(rows, near, far, worker.astype(np.int32), k, questions.n_workers), place
+
+
+def centres(points: np.ndarray, group_questions: Questions, lapse: np.ndarray) -> Embedding:
+    """Positions of groups by `questions_of_groups`, from the start `points` (k, d)."""
     return fit(group_questions, points.shape[1], RIDGE, start=points, lapse=lapse, tolerance=TOLERANCE)
 
 

@@ -10,7 +10,8 @@ from scipy.linalg import cholesky, eigh, solve_triangular
 # to 1 gives exact row sums, trace and psd. So all this may be in single precision, which takes about half the time,
 # while the gap is far above its rounding.
 FULL_BELOW = 128  # objects below which the decomposition is always full
-THREE_BLOCKS_UP_TO = 0.08  # of n: expected eigenpairs up to which the Krylov space has three blocks
+THREE_BLOCKS_UP_TO = 0.08  # of n: expected eigenpairs up to which the Krylov space has three blocks, ...
+MAX_PAIRS_OF_THREE = 40  # ... and no more than these
 TWO_BLOCKS_UP_TO = 0.25  # of n: expected eigenpairs up to which it has two
 SINGLE_PRECISION_ABOVE = 1e-3  # relative gap; an eigenvalue in single precision is off by about 1e-6 of the norm
 
@@ -55,7 +56,7 @@ class Eigen:
             fresh = self._random.standard_normal((self.n, n_pairs - start_vectors.shape[1]), M.dtype.type)
             start_vectors = np.hstack([start_vectors, fresh - fresh.mean(axis=0)])
         blocks = [start_vectors, _centre(M @ start_vectors)]
-        if n_pairs <= THREE_BLOCKS_UP_TO * self.n:
+        if n_pairs <= min(THREE_BLOCKS_UP_TO * self.n, MAX_PAIRS_OF_THREE):
             blocks.append(_centre(M @ blocks[1]))
         basis = _centre(np.linalg.qr(np.hstack(blocks))[0])
         values, turn = np.linalg.eigh(basis.T @ (M @ basis))

@@ -4,7 +4,7 @@ import numpy as np
 
 from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.questions import Questions
-from stream_engine.embedding.starts import Directions, Scales, at_scales, directions
+from stream_engine.embedding.starts import Directions, Scales, directions
 from stream_engine.evaluation.answer_probabilities import STE
 
 
@@ -32,5 +32,5 @@ class FitTables:
         """(n, d) the steepest directions at the scale with the smallest objective."""
         key = d, alpha, lapse.tobytes()
         if key not in self._scales:
-            self._scales[key] = at_scales(self.directions(d).points, self.loss(alpha), lapse)
+            self._scales[key] = Scales(self.directions(d).points, self.loss(alpha), lapse)
         return self._scales[key].best(ridge)

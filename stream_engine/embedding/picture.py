@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.embedding.fit import fit
+from stream_engine.embedding.gradient import PER_QUESTION
 from stream_engine.embedding.neighbour_layout import neighbour_layout, squared_distances
 from stream_engine.embedding.principal_axes import on_principal_axes
 from stream_engine.embedding.questions import Questions, asked_about
@@ -23,6 +24,8 @@ N_NEIGHBOURS = 10  # of trustworthiness
 MIN_FIT_TRUST = 0.95  # trustworthiness from which on the fit is as good a picture as a layout
 MIN_LAYOUT_OBJECTS, MAX_LAYOUT_OBJECTS = 30, 3000  # objects that a layout is made of; of more it takes minutes
 PERPLEXITY = 20.0
+TRIED_QUESTIONS = 300_000  # questions of which one in two or more are tried first, about so many
+TRIED_MARGIN = 0.1  # of their fit's trustworthiness below `MIN_FIT_TRUST`, up to which all questions are fitted
 GAP = 0.3  # of its width lies between a set of objects and the next, which was never compared with it
 
 
@@ -65,19 +68,41 @@ def picture(points: np.ndarray, questions: Questions, ridge: float) -> Picture:
 def _connected_picture(points: np.ndarray, questions: Questions, ridge: float) -> Picture:
     """The picture of objects that were all compared with each other."""
     has_answers = asked_about(questions)
-    plane = fit(questions, 2, ridge, kernel="t-ste", start=points[:, :2]).points
-    if not MIN_LAYOUT_OBJECTS <= int(has_answers.sum()) <= MAX_LAYOUT_OBJECTS:
-        return Picture(plane, FIT, None)
-    n_neighbours = min(N_NEIGHBOURS, (int(has_answers.sum()) - 1) // 2)
-    fit_trust = trustworthiness(points[has_answers], plane[has_answers], n_neighbours)
+    n_objects = int(has_answers.sum())
+    if not MIN_LAYOUT_OBJECTS <= n_objects <= MAX_LAYOUT_OBJECTS:
+        return Picture(_plane(questions, points, ridge), FIT, None)
+    n_neighbours = min(N_NEIGHBOURS, (n_objects - 1) // 2)
+
+    def trust_of(positions: np.ndarray) -> float:
+        return trustworthiness(points[has_answers], positions[has_answers], n_neighbours)
+
+    tried = _some_of(questions)
+    plane = _plane(tried, points, ridge)
+    fit_trust = trust_of(plane)
+    if tried is not questions and fit_trust >= MIN_FIT_TRUST - TRIED_MARGIN:
+        plane = _plane(questions, plane, ridge)
+        fit_trust = trust_of(plane)
     if fit_trust >= MIN_FIT_TRUST:
         return Picture(plane, FIT, fit_trust)
     layout = np.zeros(plane.shape)
     layout[has_answers] = _layout(points[has_answers])
-    layout_trust = trustworthiness(points[has_answers], layout[has_answers], n_neighbours)
+    layout_trust = trust_of(layout)
     if layout_trust <= fit_trust:
         return Picture(plane, FIT, fit_trust)
     return Picture(on_principal_axes(layout, questions), LAYOUT, layout_trust)
+
+
+def _some_of(questions: Questions) -> Questions:
+    """The questions; of many, some, whose fit says whether a fit to all may keep the neighbours."""
+    every = len(questions.rows) // TRIED_QUESTIONS
+    if every < 2:
+        return questions
+    return questions._replace(**{name: getattr(questions, name)[::every] for name in PER_QUESTION})
+
+
+def _plane(questions: Questions, start: np.ndarray, ridge: float) -> np.ndarray:
+    """(n, 2) a fit from the first two axes of `start`."""
+    return fit(questions, 2, ridge, kernel="t-ste", start=start[:, :2]).points
 
 
 def margins(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -101,10 +126,10 @@ def trustworthiness(points: np.ndarray, positions: np.ndarray, neighbours: int) 
     distances, shown_distances = squared_distances(points), squared_distances(positions)
     np.fill_diagonal(distances, np.inf)
     np.fill_diagonal(shown_distances, np.inf)
-    rank = np.empty((n, n), np.int32)
-    np.put_along_axis(rank, np.argsort(distances, axis=1), np.arange(1, n + 1, dtype=np.int32)[None], axis=1)
-    nearest = np.argsort(shown_distances, axis=1)[:, :neighbours]
-    beyond = np.maximum(np.take_along_axis(rank, nearest, axis=1) - neighbours, 0).sum()
+    nearest = np.argpartition(shown_distances, neighbours, axis=1)[:, :neighbours]
+    distance = np.take_along_axis(distances, nearest, axis=1)
+    rank = np.stack([1 + (distances < column[:, None]).sum(axis=1) for column in distance.T])
+    beyond = np.maximum(rank - neighbours, 0).sum()
     return 1.0 - float(beyond) * 2.0 / (n * neighbours * (2.0 * n - 3.0 * neighbours - 1.0))
 
 

@@ -11,6 +11,8 @@ so an embedding grows by the eigenvectors of S(X) below -ridge (Journee, Bach, A
 """
 
 import inspect
+from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -49,6 +51,12 @@ def _weighted(questions: Questions, near: np.ndarray, far: np.ndarray) -> csr_ar
     n, (i, j, k, l) = questions.n_objects, questions.rows.T
     own = np.bincount(i, near, n) + np.bincount(j, near, n) + np.bincount(k, far, n) + np.bincount(l, far, n)
     every = np.arange(n)
+    if _have_many_pairs(n, len(near)):
+        sums = np.bincount(i * np.int64(n) + j, near, n * n) + np.bincount(k * np.int64(n) + l, far, n * n)
+        one_way = sums.reshape(n, n)
+        dense = -(one_way + one_way.T)
+        dense[every, every] = own
+        return csr_array(dense)
     values = np.concatenate([-near, -near, -far, -far, own])
     return csr_array((values, (np.concatenate([i, j, k, l, every]), np.concatenate([j, i, l, k, every]))), shape=(n, n))
 
@@ -62,8 +70,22 @@ def curvature(points: np.ndarray, questions: Questions, lapse: np.ndarray, alpha
     if not alpha:
         return _weighted(questions, -pull, pull)
     i, j, k, l = questions.rows.T
-    near, far = (((points[one] - points[other]) ** 2).sum(axis=1) for one, other in ((i, j), (k, l)))
+    near, far = (_squares(points, one, other) for one, other in ((i, j), (k, l)))
     return _weighted(questions, *(sign * (alpha + 1) / 2 / (alpha + s) * pull for sign, s in ((-1, near), (1, far))))
+
+
+def _squares(points: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """(q,) squared distances of pairs of objects; of many pairs, from those of all objects."""
+    n = len(points)
+    if not _have_many_pairs(n, len(one)):
+        return ((points[one] - points[other]) ** 2).sum(axis=1)
+    size = (points**2).sum(axis=1)
+    return np.maximum(size[:, None] + size - 2.0 * points @ points.T, 0.0).ravel()[one * np.int64(n) + other]
+
+
+def _have_many_pairs(n: int, q: int) -> bool:
+    """Whether a table of all pairs of n objects is smaller than one of q questions."""
+    return n > DENSE and n * n <= 4 * q
 
 
 def grown(
@@ -77,9 +99,29 @@ def grown(
     values, vectors = _lowest(curvature(points, questions, lapse, alpha), missing)
     falling = np.flatnonzero(values < -ridge)
     more = vectors[:, falling] * np.sqrt(-values[falling] - ridge)
-    size = float(np.sqrt((more**2).mean())) if more.size else 1.0
-    tried = [np.hstack([points, more * (scale / size)]) for scale in (0.0, *SCALES)]
-    return tried[int(np.argmin([loss(each, lapse)[0] + ridge * float((each**2).sum()) for each in tried]))]
+    if not more.size:
+        return points
+    size = float(np.sqrt((more**2).mean()))
+
+    def cost(scale: float) -> float:
+        wider = np.hstack([points, more * (scale / size)])
+        return loss(wider, lapse)[0] + ridge * float((wider**2).sum())
+
+    scale, smallest = _best_scale(cost)
+    return np.hstack([points, more * ((scale if smallest < cost(0.0) else 0.0) / size)])
+
+
+def _best_scale(cost: Callable[[float], float]) -> tuple[float, float]:
+    """The one of `SCALES` with the smallest cost, and its cost, where costs fall and then rise along the grid."""
+    at = SCALES.index(1.0)
+    costs = {at: cost(1.0)}
+    for step in (-1, 1):
+        while 0 <= at + step < len(SCALES):
+            costs.setdefault(at + step, cost(SCALES[at + step]))
+            if costs[at + step] >= costs[at]:
+                break
+            at += step
+    return SCALES[at], costs[at]
 
 
 def directions(questions: Questions, d: int) -> Directions:
@@ -116,23 +158,18 @@ def _lowest(matrix: csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
     return eigh(matrix.toarray(), subset_by_index=(0, k - 1), driver="evr")
 
 
-class Scales(NamedTuple):
-    """Points of unit size, and the loss at each of `SCALES` times them."""
+class Scales:
+    """Points at a coarse geometric grid of scales; a loss is computed when it is first asked for."""
 
-    unit: np.ndarray  # (n, d) with a mean square of 1 an object, or all 0
-    losses: np.ndarray  # (s,)
+    def __init__(self, points: np.ndarray, loss: Loss, lapse: np.ndarray) -> None:
+        size = float((points**2).sum())
+        self.unit = points * np.sqrt(len(points) / size) if size else points  # a mean square of 1 an object, or all 0
+        self._loss_at = cache(lambda scale: loss(self.unit * scale, lapse)[0])
 
     def best(self, ridge: float) -> np.ndarray:
-        """The points at the scale with the smallest objective."""
-        costs = self.losses + ridge * float((self.unit**2).sum()) * np.square(SCALES)
-        return self.unit * SCALES[int(np.argmin(costs))]
-
-
-def at_scales(points: np.ndarray, loss: Loss, lapse: np.ndarray) -> Scales:
-    """Points at a coarse geometric grid of scales."""
-    size = float((points**2).sum())
-    unit = points * np.sqrt(len(points) / size) if size else points
-    return Scales(unit, np.array([loss(unit * scale, lapse)[0] for scale in SCALES]))
+        """The points (n, d) at the scale with the smallest objective."""
+        square = ridge * float((self.unit**2).sum())
+        return self.unit * _best_scale(lambda scale: self._loss_at(scale) + square * scale**2)[0]
 
 
 def at_random(n: int, d: int, seed: int) -> np.ndarray:

@@ -109,7 +109,12 @@ def _answers(snapshot: Snapshot) -> Answers:
 
 
 def _cancel(answers: Answers) -> bool:
-    """Whether every question was answered equally often each way: then all objects are alike."""
+    """Whether every question was answered equally often each way: then all objects are alike, and each is in as many
+    near pairs as far ones."""
+    times = np.repeat(answers.times, 2)
+    near, far = (np.bincount(pair.ravel(), times, answers.n_objects) for pair in np.hsplit(answers.rows, 2))
+    if (near != far).any():
+        return False
     questions = of_rows(answers.rows, answers.n_objects, answers.times)
     return bool((questions.near == questions.far).all())
 

@@ -103,6 +103,7 @@ def refit(
     evaluate: bool = True,
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
+    max_answers: int | None = None,
 ) -> Artifact:
     """Embed a snapshot's objects.
 
@@ -126,6 +127,8 @@ def refit(
         A fit ends when an iteration improves the objective by less than this share.
     max_iterations : int
         Maximum number of iterations of a fit.
+    max_answers : int, optional
+        Fit to a sample of about so many answers.
 
     Returns
     -------
@@ -148,6 +151,8 @@ def refit(
     options = _model_options(params)
     with threadpool_limits(1):
         responses, answers = answers_of(snapshot, seed, params.lapse == "worker")
+        if max_answers is not None:
+            answers = answers.sample(max_answers)
         _check(snapshot, answers)
         # The number of dimensions, the kernel and the ridge of the published map are given, or selected by the log loss
         # on a validation set that is the same for every seed. Its figures are cross-fitted (`evaluation.cross_fit`),
