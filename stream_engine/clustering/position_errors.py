@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data.answers import Answers
+from stream_engine.data.compiled import njit, read_only
 from stream_engine.embedding.questions import Questions
 
 # With g_qi = dDelta_q / dx_i, s = sigma(Delta_q), p = lapse / 2 + (1 - lapse) s and u = (1 - lapse) s (1 - s), the
@@ -45,18 +46,16 @@ def position_errors(points: np.ndarray, questions: Questions, lapse: np.ndarray,
         delta, slopes = _slopes(points, rows)
         p, u = _likelihood(delta, lapse[questions.worker[q]])
         weight = (questions.near[q] + questions.far[q]) * u * u / (p * (1.0 - p))
-        for a in range(d):
-            for b in range(a + 1):
-                products = weight[:, None] * slopes[:, :, a] * slopes[:, :, b]
-                blocks[:, a, b] += np.bincount(rows.ravel(), products.ravel(), n)
-                blocks[:, b, a] = blocks[:, a, b]
+        _add_squares(read_only(rows, np.int32), weight, slopes, blocks)
+    low, high = np.tril_indices(d, -1)
+    blocks[:, high, low] = blocks[:, low, high]
     variance = np.linalg.inv(blocks + 2 * ridge * np.eye(d))
     near, far = np.empty(len(questions.rows)), np.empty(len(questions.rows))
     for q in _blocks_of(len(questions.rows)):
         rows, rate = questions.rows[q], lapse[questions.worker[q]]
         delta, slopes = _slopes(points, rows)
         p, u = _likelihood(delta, rate)
-        leverage = _squared_norm(variance[rows], slopes).sum(axis=1)
+        leverage = _squared_norms(variance, rows, slopes).sum(axis=1)
         step = leverage / (1.0 - np.minimum(u * u / (p * (1.0 - p)) * leverage, MAX_LEVERAGE))
         near[q] = -np.log(_likelihood(delta - u / p * step, rate)[0])
         far[q] = -np.log(1.0 - _likelihood(delta + u / (1.0 - p) * step, rate)[0])
@@ -84,7 +83,7 @@ def design_effect(points: np.ndarray, answers: Answers, lapse: np.ndarray, varia
         rows, times = answers.rows[order[part]], answers.times[order[part]]
         delta, slopes = _slopes(points, rows)
         p, u = _likelihood(delta, lapse[answers.participant[order[part]] + 1])
-        sizes = (times * (u / p) ** 2)[:, None] * _squared_norm(variance[rows], slopes)
+        sizes = (times * (u / p) ** 2)[:, None] * _squared_norms(variance, rows, slopes)
         scatter_of_scores += float(sizes.sum())
         scores = (times * u / p)[:, None, None] * slopes
         objects_of_units, at = np.unique(unit[part, None] * len(points) + rows, return_inverse=True)  # objects of units
@@ -93,7 +92,7 @@ def design_effect(points: np.ndarray, answers: Answers, lapse: np.ndarray, varia
         single = np.bincount(unit[part] - unit[part][0])[objects_of_units // len(points) - unit[part][0]] == 1
         single_squares = np.bincount(at, sizes.ravel())  # of a single answer, given several times: each time by itself
         scatter_of_sums += float(
-            np.where(single, single_squares, _squared_norm(variance[objects_of_units % len(points)], sums)).sum()
+            np.where(single, single_squares, _squared_norms(variance, objects_of_units % len(points), sums)).sum()
         )
     return max(1.0, scatter_of_sums / scatter_of_scores) if scatter_of_scores > 0 else 1.0
 
@@ -133,6 +132,33 @@ def _likelihood(delta: np.ndarray, lapse: np.ndarray) -> tuple[np.ndarray, np.nd
     return p, (1.0 - lapse) * share * (1.0 - share)
 
 
-def _squared_norm(variance: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-    """s' V s of matrices (..., d, d) and vectors (..., d)."""
-    return np.einsum("...a,...ab,...b->...", slopes, variance, slopes)
+@njit(cache=True, nogil=True)
+def _add_squares(rows, weight, slopes, blocks):
+    """Add weight s s' of each slope (q, 4, d) to the lower triangle of the block (n, d, d) of its object."""
+    for q in range(len(rows)):
+        for place in range(4):
+            block = blocks[rows[q, place]]
+            for a in range(slopes.shape[2]):
+                scaled = weight[q] * slopes[q, place, a]
+                for b in range(a + 1):
+                    block[a, b] += scaled * slopes[q, place, b]
+
+
+def _squared_norms(variance: np.ndarray, objects: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    """(...) s' V s of the slopes (..., d) of objects (...), each with its variance, of (n, d, d)."""
+    norms = np.empty(objects.size)
+    _fill_squared_norms(variance, objects.ravel().astype(np.int64), slopes.reshape(-1, slopes.shape[-1]), norms)
+    return norms.reshape(objects.shape)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _fill_squared_norms(variance, objects, slopes, norms):
+    d = slopes.shape[1]
+    for t in range(len(objects)):
+        total = 0.0
+        for a in range(d):
+            product = 0.0
+            for b in range(d):
+                product += variance[objects[t], a, b] * slopes[t, b]
+            total += slopes[t, a] * product
+        norms[t] = total
