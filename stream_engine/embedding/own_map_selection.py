@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.embedding.own_maps import AVERAGE, DIMENSIONS, SETTINGS, own_maps, selected_maps
+from stream_engine.embedding.own_maps import AVERAGE, SETTINGS, own_maps, selected_maps
 from stream_engine.embedding.participant_folds import FOLDS, ParticipantFolds
 from stream_engine.embedding.stacking import GROUP, losses, stack_coefficients
 
@@ -71,7 +71,8 @@ def own_map_odds(folds: ParticipantFolds, candidates: np.ndarray) -> OwnMapOdds:
     """Maps of the participants in rows `candidates`, and their predictions."""
     targets, number = folds.targets, np.full(len(folds.answers.participants), -1)
     number[candidates] = np.arange(len(candidates))
-    at = np.flatnonzero(number[targets.participant] >= 0)
+    number_of_answer = number[targets.participant]
+    at = np.argsort(number_of_answer, kind="stable")[np.count_nonzero(number_of_answer < 0) :]
     answers = _Candidates(
         targets.rows[at], targets.times[at], number[targets.participant[at]], folds.fold[at], len(candidates)
     )
@@ -92,25 +93,26 @@ def _predict_own(folds: ParticipantFolds, answers: _Candidates) -> tuple[np.ndar
     fewest = np.argsort(count, kind="stable")
     average[fewest[np.cumsum(count[fewest]) <= AVERAGED_ANSWERS]] = True
     average &= count <= MAX_AVERAGED
-    setting = np.full(n, AVERAGE)
-    if not average.all():
-        n_selection_folds = np.where(average, 0, np.ceil(FOLDS * MIN_SELECTION_ANSWERS / np.maximum(count, 1)))
-        selecting = fold < n_selection_folds[number]
-        in_selection = block % FOLDS < n_selection_folds[block // FOLDS]
-        loss = []
-        for d in DIMENSIONS:
-            for maps in own_maps(
-                rows[at[in_selection]], times[at[in_selection]], block[in_selection], n_blocks, n_objects, d
-            ):
-                log_odds = maps.log_odds(rows[selecting], number[selecting] * FOLDS + fold[selecting])
-                loss.append(losses(np.nan_to_num(log_odds)))
-            folds.progress(d, max(DIMENSIONS))
-        cautious = cautious_settings(np.array(loss), times[selecting], number[selecting], n)
-        setting = np.where(average, AVERAGE, cautious)
-    fold_maps = selected_maps(rows[at], times[at], block, np.repeat(setting, FOLDS), n_objects)
-    if fold_maps is None:
-        return np.zeros(len(rows)), setting
-    return np.nan_to_num(fold_maps.log_odds(rows, number * FOLDS + fold)), setting
+    log_odds, setting = np.zeros(len(rows)), np.full(n, AVERAGE)
+    n_selection_folds = np.where(average, 0, np.ceil(FOLDS * MIN_SELECTION_ANSWERS / np.maximum(count, 1)))
+    in_selection = block % FOLDS < n_selection_folds[block // FOLDS]
+    selects, target_block = fold < n_selection_folds[number], number * FOLDS + fold
+    if selects.any():
+        answered = rows[at[in_selection]], times[at[in_selection]], block[in_selection]
+        odds = np.stack(
+            [
+                np.nan_to_num(maps.log_odds(rows[selects], target_block[selects]))
+                for maps in own_maps(*answered, n_blocks, n_objects)
+            ]
+        )
+        folds.progress(1, 2)
+        setting = np.where(average, AVERAGE, cautious_settings(losses(odds), times[selects], number[selects], n))
+        log_odds[selects] = odds[setting[number[selects]], np.arange(odds.shape[1])]
+    left = ~in_selection
+    maps = selected_maps(rows[at[left]], times[at[left]], block[left], np.repeat(setting, FOLDS), n_objects)
+    if maps is not None:
+        log_odds[~selects] = np.nan_to_num(maps.log_odds(rows[~selects], target_block[~selects]))
+    return log_odds, setting
 
 
 def cautious_settings(loss: np.ndarray, times: np.ndarray, participant: np.ndarray, n: int) -> np.ndarray:

@@ -6,18 +6,24 @@ answers are few, is `AVERAGE`: draws of its posterior, each with copies of its o
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit, logit
 
-from stream_engine.embedding.fit import ROUGH, Embedding, fit
+from stream_engine.embedding import descent, starts
+from stream_engine.embedding.fit import ROUGH, _descend, fit
+from stream_engine.embedding.gradient import Loss, paired
+from stream_engine.embedding.lapse_prior import FIRST, LEAST, MOST
 from stream_engine.embedding.posterior import posterior
-from stream_engine.embedding.questions import of_rows
+from stream_engine.embedding.questions import Questions, of_rows
 from stream_engine.evaluation.answer_probabilities import STE, margins, probability
 
 DIMENSIONS, RIDGES = (2, 3, 5), (3.0, 1.0, 0.3)
 SETTINGS = tuple((d, ridge) for d in DIMENSIONS for ridge in RIDGES)  # that are tried
 AVERAGE = len(SETTINGS)  # the setting of who has draws instead of one fit
+MAX_ITERATIONS = 300  # of a fit
 EVALUATIONS, DRAWS = 2_400, 32  # of a chain
 
 
@@ -50,19 +56,15 @@ class OwnMaps(NamedTuple):
             return np.where(draws > 0, np.log(near) - np.log(far), np.nan)
 
 
-def own_maps(
-    rows: np.ndarray, times: np.ndarray, block: np.ndarray, blocks: int, n_objects: int, d: int
-) -> list[OwnMaps]:
-    """Maps in d dimensions of blocks of answers (m, 4), `times` (m,) over, of `block` (m,), for each of `RIDGES`.
-    Deterministic; O(m d) an iteration."""
-    paths = [
-        (number, objects, list(_path(local, len(objects), count, d)))
-        for number, objects, local, count in _blocks(rows, times, block)
-    ]
-    return [
-        _join(blocks, d, [_Map.of(number, objects, path[at]) for number, objects, path in paths])
-        for at in range(len(RIDGES))
-    ]
+def own_maps(rows: np.ndarray, times: np.ndarray, block: np.ndarray, blocks: int, n_objects: int) -> Iterator[OwnMaps]:
+    """Maps of blocks of answers (m, 4), `times` (m,) over, of `block` (m,), for each of `SETTINGS`. Deterministic;
+    O(m d) an iteration."""
+    by_block = []
+    for number, objects, local, count in _blocks(rows, times, block):
+        paths = _Paths(local, len(objects), count)
+        by_block.append([_Map(number, objects, *each) for d in DIMENSIONS for each in paths.falling_ridges(d)])
+    for (d, _), maps in zip(SETTINGS, zip(*by_block, strict=True), strict=True):
+        yield _join(blocks, d, list(maps))
 
 
 def selected_maps(
@@ -78,8 +80,8 @@ def selected_maps(
                 maps.append(_posterior_map(owner, objects, local, count))
             else:
                 d, ridge = SETTINGS[number]
-                fits = _path(local, len(objects), count, d)
-                maps.append(_Map.of(owner, objects, next(each for each in fits if each.ridge == ridge)))
+                fits = _Paths(local, len(objects), count).falling_ridges(d)
+                maps.append(_Map(owner, objects, *next(islice(fits, RIDGES.index(ridge), None))))
     maps.sort(key=lambda each: each.block)
     return _join(len(setting), max(DIMENSIONS), maps) if maps else None
 
@@ -91,10 +93,6 @@ class _Map(NamedTuple):
     objects: np.ndarray  # (k,)
     points: np.ndarray  # (s, k, d)
     lapse: float
-
-    @classmethod
-    def of(cls, block: int, objects: np.ndarray, embedding: Embedding) -> "_Map":
-        return cls(block, objects, embedding.points[None], float(embedding.lapse[0]))
 
 
 def _blocks(
@@ -110,28 +108,47 @@ def _blocks(
 
 def _posterior_map(block: int, objects: np.ndarray, rows: np.ndarray, times: np.ndarray) -> _Map:
     questions = of_rows(rows, len(objects), times)
-    begin = fit(questions, min(2, max(len(objects) - 1, 1)), 1.0, tolerance=ROUGH, max_iterations=300)
+    begin = fit(questions, min(2, max(len(objects) - 1, 1)), 1.0, tolerance=ROUGH, max_iterations=MAX_ITERATIONS)
     draws = posterior(questions, begin, 0, evaluations=EVALUATIONS, draws=DRAWS)
     return _Map(block, objects, draws.points.astype(float), float(draws.lapse.mean()))
 
 
-def _path(rows: np.ndarray, n: int, times: np.ndarray, d: int) -> Iterator[Embedding]:
-    """Fits, one for each of `RIDGES`, made when they are asked for."""
-    questions, points, lapse = of_rows(rows, n, times), None, None
-    for ridge in RIDGES:
-        embedding = fit(
-            questions, min(d, max(n - 1, 1)), ridge, start=points, lapse=lapse, tolerance=ROUGH, max_iterations=300
+class _Paths:
+    """Paths of fits to the answers of one block: a survey has thousands of them, so that they go without whatever of
+    `fit` does not change the distances between objects."""
+
+    def __init__(self, rows: np.ndarray, n: int, times: np.ndarray):
+        self.questions = questions = Questions(
+            rows.astype(np.int32), np.asarray(times, float), np.zeros(len(rows)), np.zeros(len(rows), np.int32), n
         )
-        points, lapse = embedding.points, embedding.lapse
-        yield embedding
+        self.loss, self.lapse = Loss(questions), np.full(1, FIRST)
+        self.answers = self.loss.halves[0] if len(self.loss.halves) == 1 else paired(questions)
+        self.directions = starts.directions(questions, max(DIMENSIONS)).points
+
+    def falling_ridges(self, d: int) -> Iterator[tuple[np.ndarray, float]]:
+        """Points (1, n, d) and the lapse rate for each of `RIDGES`, each begun at the one before, and fitted when it is
+        asked for."""
+        n, d = self.questions.n_objects, min(d, max(self.questions.n_objects - 1, 1))
+        start = starts.scaled(self.directions[:, :d], self.loss, self.lapse, RIDGES[0])
+        x = np.append(starts.widened(start, d, 0).ravel(), logit(FIRST))
+        for ridge in RIDGES:
+            state = descent.begin(x)
+            _descend(*state, *self.answers, STE, ridge, self.lapse, False, n, ROUGH, MAX_ITERATIONS, MAX_ITERATIONS)
+            x = descent.minimum(state).x
+            yield x[:-1].reshape(1, n, d), float(np.clip(expit(x[-1]), LEAST, MOST))
 
 
 def _join(blocks: int, d: int, maps: list[_Map]) -> OwnMaps:
     """The maps of all blocks, in their order, in d dimensions."""
     lapse = np.zeros(blocks)
     lapse[[each.block for each in maps]] = [each.lapse for each in maps]
-    points = [np.pad(each.points, ((0, 0), (0, 0), (0, d - each.points.shape[2]))).reshape(-1, d) for each in maps]
+    points = [_widened(each.points.reshape(-1, each.points.shape[2]), d) for each in maps]
     owner = np.repeat([each.block for each in maps], [len(copies) for copies in points])
     objects = np.concatenate([np.tile(each.objects, len(each.points)) for each in maps])
     draw = np.concatenate([np.repeat(np.arange(len(each.points)), len(each.objects)) for each in maps])
     return OwnMaps(np.concatenate(points), owner.astype(np.int64), objects.astype(np.int64), lapse, draw)
+
+
+def _widened(points: np.ndarray, d: int) -> np.ndarray:
+    """The points (c, k) with zeros up to d columns."""
+    return points if points.shape[1] == d else np.pad(points, ((0, 0), (0, d - points.shape[1])))

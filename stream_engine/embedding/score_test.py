@@ -26,6 +26,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from stream_engine.data.answers import Answers
+from stream_engine.data.compiled import njit
 from stream_engine.embedding.ellipses import score_gaps, sparse_scores
 from stream_engine.embedding.fit import Embedding
 
@@ -56,15 +57,29 @@ def score_tests(fit: Embedding, answers: Answers) -> tuple[ScoreTest, ScoreTest]
     ends = np.append(first, len(answers.rows))
 
     def stretching(begin: int, end: int) -> np.ndarray:
-        at = slice(ends[begin], ends[end])
-        each = far[at, row] * from_far[at, column] - near[at, row] * from_near[at, column]
-        return symmetric * np.add.reduceat(each, first[begin:end] - first[begin])
+        slopes = np.zeros((end - begin, len(row)))
+        _add_stretching(near, from_near, far, from_far, ends[begin : end + 1], slopes)
+        return slopes
 
     total = symmetric * (far.T @ from_far - near.T @ from_near)[row, column]
     return (
         _test(lambda begin, end: scores[begin:end], scores.sum(axis=0), times, blocks),
         _test(stretching, total, times, blocks),
     )
+
+
+@njit(cache=True, nogil=True)
+def _add_stretching(near, from_near, far, from_far, ends, slopes):
+    """Add the slopes of answers in the upper triangle of the matrix to those of their responses (u, f)."""
+    d = near.shape[1]
+    for unit in range(len(slopes)):
+        for t in range(ends[unit], ends[unit + 1]):
+            at = 0
+            for a in range(d):
+                for b in range(a, d):
+                    slope = far[t, a] * from_far[t, b] - near[t, a] * from_near[t, b]
+                    slopes[unit, at] += slope if a == b else 2.0 * slope
+                    at += 1
 
 
 def _test(

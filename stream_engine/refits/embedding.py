@@ -6,6 +6,7 @@ figures of the report are cross-fitted, each with a selection of its own. Memory
 """
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import Annotated, Any, Literal
 
@@ -170,17 +171,19 @@ def refit(
             first = search.choose(plan.responses[0].part, responses, answers)
         models = ParticipantModels(answers, options)
         limits = {"tolerance": tolerance, "max_iterations": max_iterations}
-        fit = _final_fit(chosen, published_answers, previous, models, seed, limits)
         predictor = FoldPredictor(responses.answers, models, seed)
-        figures = cross_fit.evaluate(
-            responses,
-            plan,
-            first,
-            lambda part: search.choose(part, responses, answers),
-            predictor.response,
-            predictor.participant,
-            stopped=search.stop.is_set,
-        )
+        with ThreadPoolExecutor(1, "final") as executor:
+            final = executor.submit(_final_fit, chosen, published_answers, previous, models, seed, limits)
+            figures = cross_fit.evaluate(
+                responses,
+                plan,
+                first,
+                lambda part: search.choose(part, responses, answers),
+                predictor.response,
+                predictor.participant,
+                stopped=search.stop.is_set,
+            )
+        fit = final.result()
         embedding = fit.model.embedding
         report = fit_report(fit, responses, figures) | {"settings": predictor.settings}
         if not params.dimensions:

@@ -141,10 +141,10 @@ def test_a_map_of_their_own_is_stacked_for_who_sees_other_things():
 def test_maps_of_blocks_are_those_of_each_alone():
     """Whichever others there are; a block without an object cannot predict answers about it."""
     answers = one_of_another_mind(300, others=400)
-    together = own_maps(answers.rows, answers.times, answers.participant, 3, 20, 2)[1]
+    together = list(own_maps(answers.rows, answers.times, answers.participant, 3, 20))[1]
     for person in range(2):
         some = answers.of(answers.participant == person)
-        alone = own_maps(some.rows, some.times, np.zeros(len(some.rows), int), 1, 20, 2)[1]
+        alone = list(own_maps(some.rows, some.times, np.zeros(len(some.rows), int), 1, 20))[1]
         one, other = (
             each.log_odds(some.rows, np.full(len(some.rows), block)) for each, block in ((together, person), (alone, 0))
         )
