@@ -14,7 +14,8 @@ from scipy.special import expit, logit
 
 from stream_engine.embedding import descent, starts
 from stream_engine.embedding.fit import ROUGH, _descend, fit
-from stream_engine.embedding.gradient import Loss, paired
+from stream_engine.embedding.fit_tables import FitTables
+from stream_engine.embedding.gradient import paired
 from stream_engine.embedding.lapse_prior import FIRST, LEAST, MOST
 from stream_engine.embedding.posterior import posterior
 from stream_engine.embedding.questions import Questions, of_rows
@@ -121,15 +122,16 @@ class _Paths:
         self.questions = questions = Questions(
             rows.astype(np.int32), np.asarray(times, float), np.zeros(len(rows)), np.zeros(len(rows), np.int32), n
         )
-        self.loss, self.lapse = Loss(questions), np.full(1, FIRST)
-        self.answers = self.loss.halves[0] if len(self.loss.halves) == 1 else paired(questions)
-        self.directions = starts.directions(questions, max(DIMENSIONS)).points
+        self.tables, self.lapse = FitTables(questions), np.full(1, FIRST)
+        loss = self.tables.loss(STE)
+        self.answers = loss.halves[0] if len(loss.halves) == 1 else paired(questions)
+        self.tables.directions(max(DIMENSIONS))  # the most that will be asked for
 
     def falling_ridges(self, d: int) -> Iterator[tuple[np.ndarray, float]]:
         """Points (1, n, d) and the lapse rate for each of `RIDGES`, each begun at the one before, and fitted when it is
         asked for."""
         n, d = self.questions.n_objects, min(d, max(self.questions.n_objects - 1, 1))
-        start = starts.scaled(self.directions[:, :d], self.loss, self.lapse, RIDGES[0])
+        start = self.tables.start(d, STE, self.lapse, RIDGES[0])
         x = np.append(starts.widened(start, d, 0).ravel(), logit(FIRST))
         for ridge in RIDGES:
             state = descent.begin(x)
