@@ -210,6 +210,18 @@ def test_small_numbers_in_time_are_no_events_of_1970(tmp_path):
     assert found["used_as"]["time"] == "response time in seconds" and found["events"] == len(rows)
 
 
+def test_dates_in_other_formats_are_not_used_and_no_answer_is_rejected(tmp_path):
+    rows = [
+        {"user": f"p{k % 3}", "time": f"0{1 + k % 9}.04.2026 9:05" if k % 2 else "2026-04-06T09:05:00", "anchor": a}
+        | {"near": b, "far": c}
+        for k, (a, b, c) in enumerate([*permutations("abcd", 3)])
+    ]
+    (tmp_path / "t.csv").write_text(table(rows))
+    found = json.loads(engine("preview", tmp_path / "t.csv", "--json").stdout)
+    assert found["events"] == len(rows) and not found["refused"] and "time=-" in found["command"]
+    assert any("04.2026 9:05" in why for _, _, why in found["evidence"])
+
+
 def _repeated_objects(path, n: int = 60) -> None:
     """Answers of which every tenth compares an object with itself, and every fifteenth row is cut."""
     names = [*permutations("abcdef", 3)]
