@@ -95,7 +95,10 @@ def _groups_and_grade(report: Mapping[str, Any]) -> str:
         groups = by_themselves(report, _in_words)
         return f"{groups[0].upper()}{groups[1:]}, {report['grade']}" + (f" ({clearer})" if clearer else "")
     limit = _limit(report)
-    notes = [clearer, f"four of five studies of this size detect groups {limit} apart" if limit else ""]
+    detected = (
+        f"four of five studies of this size detect unequal groups {limit} apart, easier layouts at smaller distances"
+    )
+    notes = [clearer, detected if limit else ""]
     subject = f"the {k} clearest groups are" if k > 1 else "the objects are"
     parenthesis = "; ".join(filter(None, notes))
     return f"No clusters detected: {subject} not separable from a continuum" + (
@@ -172,9 +175,9 @@ def _reason(report: Mapping[str, Any]) -> str:
         number = "is 1 object" if objects == 1 else f"are {objects:,} objects"
         return f"there {number}, and at least {MIN_OBJECTS} are needed"
     if reason == CHANCE:
-        return "the answers cannot be distinguished from random answers"
+        return "the map does not predict the answers better than chance"
     if reason == UNCONNECTED:
-        return "the objects fall into sets that were never compared with each other, or by few questions"
+        return "the objects fall into sets that were never compared with each other, or only by a few questions"
     if reason == ALL_ALIKE:
         return "the answers do not distinguish the objects, which are all alike"
     if limit:

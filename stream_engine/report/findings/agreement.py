@@ -52,7 +52,8 @@ def participants(facts: Facts) -> Iterator[Finding]:
         yield Finding("duplicates", f"{text}same time.", {"answers": again}, level=WARNING)
     judged, of_own_view = int(checks.tested.sum()), own_view(facts, checks)
     if facts.beats_chance is False and not checks.flagged:
-        text = "Individual participants cannot be assessed, because no model predicts the answers better than chance."
+        text = "Individual participants cannot be assessed, because "
+        text += f"{facts.at_chance} the answers better than chance."
         yield Finding("participants_gated", text, {"participants": people})
     elif checks.flagged:
         share = percent(checks.flagged / people, 0)

@@ -60,8 +60,8 @@ def section(material: Material) -> Section:
         f"fitted to {more}, {percent(last.accuracy)}: "
     )
     if material.facts.beats_chance is False:
-        says = says.removesuffix(": ") + ". No model predicts better than chance, so this does not tell whether more "
-        says += "answers would help."
+        says = says.removesuffix(": ") + f". Because {material.facts.at_chance} better than chance, this does not tell "
+        says += "whether more answers would help."
     elif gain > max(0.005, 1.96 * unsure):
         says += "more answers would help."
     elif gain < 0.005 and unsure < 0.01:

@@ -62,7 +62,7 @@ def section(material: Material) -> Section | None:
     flagged = [columns["participant"][i] for i in range(checks.flagged)]
     says = f"{some(len(checks.names), 'participant')} answered. "
     flags = f"{some(len(flagged), 'is', 'are')} flagged: {listing(flagged)}."
-    unknown = "No model predicts the answers better than chance, so that guessing cannot be assessed."
+    unknown = f"Guessing cannot be assessed, because {material.facts.at_chance} the answers better than chance."
     says += flags if flagged else unknown if material.facts.beats_chance is False else "No participant is flagged."
     says += own_view(material.facts, checks)
     lapse_rates = np.sort(checks.lapse[np.isfinite(checks.lapse)])[::-1]
