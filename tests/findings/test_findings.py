@@ -294,8 +294,13 @@ def test_a_file_with_every_row_twice_is_told():
 
 @pytest.mark.parametrize(
     "accuracy, error, agreement, useless",
-    [(0.5, 0.01, 0.51, True), (0.5, 0.04, 0.51, False), (0.54, 0.01, 0.51, False)]
-    + [(0.5, 0.01, 0.7, False), (0.5, 0.01, None, False)],  # participants agree, or nobody knows
+    [
+        (0.5, 0.01, 0.51, True),
+        (0.5, 0.04, 0.51, False),
+        (0.54, 0.01, 0.51, False),
+        (0.5, 0.01, 0.7, False),
+        (0.5, 0.01, None, False),  # of agreement, which is unknown
+    ],
 )
 def test_more_answers_are_useless_where_the_whole_interval_is_near_chance(accuracy, error, agreement, useless):
     best = {"model": "embedding", "accuracy": accuracy, "standard_error": error, "ceiling_at_most": None}

@@ -159,6 +159,17 @@ def test_the_page_and_the_text_for_a_paper_name_the_test_that_shows_a_difference
     assert ".93" in found.text and found.what == "no_differences" and states(text, "not significant … .93")
 
 
+def test_own_maps_that_predict_better_are_said_although_no_test_is_significant():
+    """Three of ten judge one axis otherwise; their lapse rates of .45 leave the score test little."""
+    report = {"participants": 10, "p_value": 1.0, "shrinkage": None, "who": [], "own_maps": 4}
+    report |= {"own": {"accuracy": 0.862}, "one_map": {"accuracy": 0.841}}
+    facts = SimpleNamespace(
+        report=lambda kind: {"individual_differences": report}, beats_chance=True, commands=Commands("DIR")
+    )
+    (found,) = agreement.differences(facts)
+    assert states(found.text, "not significant … p > .99 … 86.2 % … 84.1 %") and "small" not in found.text
+
+
 @pytest.mark.parametrize("groups, named", [(1, []), (2, ["2"]), (3, ["3"])])
 def test_groups_of_participants_are_counted_where_there_are_several(groups, named):
     found = differing(0.75, 0.7, groups)[1]

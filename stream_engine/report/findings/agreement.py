@@ -287,12 +287,12 @@ def differences(facts: Facts) -> Iterator[Finding]:
     who = len(rows) if isinstance(rows, list) else 0
     figures = {"participants": people, "p_value": p, "who": who}
     significant = difference_tests(report)
-    if not who and figure(report, "shrinkage") is None:
+    if not who and figure(report, "shrinkage") is None and not figure(report, "own_maps"):
         between = some(int(people), "participant")
-        none = "no model of their own predicts a participant's held-out comparisons significantly better than one map"
-        text = f"No individual differences were found between {between}: {none} (score test, {apa_p_value(p)})."
+        text = f"No individual differences were found between {between} (score test, {apa_p_value(p)})."
         if significant:
-            text = f"Answers of {between} differ more than by chance ({significant[0]}), but {none}."
+            text = f"Answers of {between} differ more than by chance ({significant[0]}), but no model of their own "
+            text += "predicts a participant's held-out comparisons significantly better than one map."
         yield Finding("no_differences", text, figures)
         return
     if not significant:

@@ -84,7 +84,7 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
             text += f"The answers are not random: {above['model'].replace('_', ' ')} predicts "
             text += f"{percent(above['accuracy'])} ({interval(above['accuracy'], above['standard_error'])}). "
         elif share < 0.5:
-            text += "Less than 50 % is chance, too. "
+            text += "Less than one half is chance, too. "
         text += "The map, clusters and dimensions are not interpretable. "
         promising = above is not None or share - 1.96 * (error or 0.0) > 0.5
         if above is None and share + 1.96 * (error or 0.0) < NEAR_CHANCE and _agree_by_chance(facts.ceiling):
