@@ -115,9 +115,11 @@ def test_the_title_names_topics_and_files_of_answers(positions, title):
     assert page.title(SimpleNamespace(summary={"positions": dict.fromkeys(positions, 1)})) == title
 
 
-@pytest.mark.parametrize("people, note", [(4, "not assessed"), (5, "none flagged")])
-def test_nobody_is_called_unflagged_who_was_not_assessed(people, note):
-    by_all = [{**event, "worker": f"w{i % people}"} for i, event in enumerate(compared(20))]
+@pytest.mark.parametrize(
+    "people, size, note", [(4, 400, "not assessed"), (5, 20, "not assessed"), (5, 400, "none flagged")]
+)
+def test_nobody_is_called_unflagged_who_was_not_assessed(people, size, note):
+    by_all = [{**event, "worker": f"w{i % people}"} for i, event in enumerate(compared(size))]
     (tile,) = [each for each in tiles(material(Published(snapshot_of(by_all), {}))) if each.head == "Participants"]
     assert (tile.value, tile.note) == (str(people), note)
 

@@ -47,7 +47,7 @@ class Commands(NamedTuple):
         if not self.in_use:
             return ""
         if self.typed:
-            return "It is being fitted; this page is written again when it is there."
+            return "A fit is running; this page is written again when it ends."
         return "A run is at work on this state, and fits it unless its settings say otherwise."
 
     def how_to_fit(self, kind: str) -> str:

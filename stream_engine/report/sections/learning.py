@@ -63,7 +63,11 @@ def section(material: Material) -> Section:
         says = says.removesuffix(": ") + f". Because {material.facts.at_chance} better than chance, this does not tell "
         says += "whether more answers would help."
     elif gain > max(0.005, 1.96 * unsure):
-        says += "more answers would help."
+        most_before = max(step.figures.accuracy for step in steps[:-1])
+        if last.accuracy - most_before > max(0.005, 1.96 * unsure):
+            says += "more answers would help."
+        else:
+            says += "fewer comparisons predicted nearly as well, so this does not tell whether more answers would help."
     elif gain < 0.005 and unsure < 0.01:
         says += "more answers of this kind would hardly help."
     else:

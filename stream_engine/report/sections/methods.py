@@ -16,7 +16,7 @@ from stream_engine.report.findings.models import bounds
 from stream_engine.report.findings.words import apa_p_value, count, listing, p_value, some
 from stream_engine.report.material import Material
 from stream_engine.report.sections.dendrogram import ADDS
-from stream_engine.state.artifact import Artifact, figure
+from stream_engine.state.artifact import PRELIMINARY, Artifact, figure
 
 CITED = {  # kind of artifact -> what was done, and whom to cite
     "embedding": (
@@ -96,7 +96,10 @@ def section(material: Material) -> Section:
         f"Generated from snapshot {snapshot.sequence} (digest {snapshot.digest[:12]}). "
         "The same answers, settings, seeds and versions give the same figures."
     )
-    return Section("Methods and references", f"Text for a paper: {paper(material.facts)}", (), tuple(tables), (again,))
+    text = f"Text for a paper: {paper(material.facts)}"
+    if PRELIMINARY in material.facts.report("embedding"):
+        text = "The text for a paper follows when the embedding is fitted."
+    return Section("Methods and references", text, (), tuple(tables), (again,))
 
 
 def _method(artifact: Artifact) -> tuple[str, str]:
