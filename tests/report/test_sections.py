@@ -198,6 +198,17 @@ def test_no_text_for_a_paper_describes_a_preliminary_map(study):
         assert ("cross-validation" in maker("methods")(material(state)).says) == described
 
 
+def test_response_times_that_nobody_has_are_no_columns(study):
+    made = material(study, workers=True)
+    seconds = made.facts.participants.responding.seconds
+    (table,) = maker("workers")(made).tables
+    assert ("median seconds" in table.columns) == bool(np.isfinite(seconds).any())
+    none = made.facts.participants.responding._replace(seconds=np.full(len(seconds), np.nan))
+    made.facts.participants = made.facts.participants._replace(responding=none)
+    (table,) = maker("workers")(made).tables
+    assert not {"median seconds", "under 300 ms"} & table.columns.keys()
+
+
 @pytest.mark.parametrize("power, passed", [(None, False), (0.01, False), (0.9, True)])
 def test_a_check_that_notices_nobody_is_not_passed(study, power, passed):
     facts = material(study).facts

@@ -149,7 +149,7 @@ def _certificate(report: Mapping[str, Any]) -> str:
     if report.get("certified"):
         return "proven to be the optimum, which does not say that there are clusters"
     gap = figure(report, "gap")
-    return "not proven to be the optimum" + ("" if gap is None else f" (gap {gap:.2g})")
+    return "not proven to be the optimum" + (f" (gap {gap:.2g})" if gap else "")
 
 
 def _clearness(k: np.ndarray, clearness: np.ndarray, chosen: int) -> Drawing:

@@ -20,7 +20,7 @@ MODEL_HEADS = {
     "seconds": "CPU seconds",
 }
 COLUMNS = (
-    "Accuracy: share of held-out comparisons predicted correctly. Log loss: nats per comparison, 0.693 at chance; less "
+    "Accuracy: share of held-out comparisons predicted correctly; no prediction counts half. Log loss: nats per comparison, 0.693 at chance; less "
     "is better. Calibration error: mean difference between stated probabilities and observed frequencies. The test "
     "set is never used to select a setting."
 )
