@@ -325,6 +325,15 @@ def test_answers_that_counts_predict_are_not_called_random_where_the_embedding_d
         assert "no model" not in text.lower()
 
 
+@pytest.mark.parametrize("reversed_answers", [False, True])
+def test_answers_that_name_the_less_similar_object_are_a_warning(reversed_answers):
+    events = responses(np.random.default_rng(8), {f"p{i}": 150 for i in range(10)})
+    near, far = ("far", "near") if reversed_answers else ("near", "far")
+    events = [{**event, "near": event[near], "far": event[far]} for event in events]
+    found = known(study(events).fit("embedding", **QUICK))
+    assert ("map_worse_than_counts" in {each.what for each in warnings(found)}) == reversed_answers
+
+
 def test_what_can_be_gained_is_the_difference_of_the_printed_numbers():
     best = {"model": "embedding", "accuracy": 0.8896, "standard_error": 0.01, "ceiling_at_most": 0.9294}
     facts = SimpleNamespace(best=best, held_out=900, beats_chance=True, who_counts_too="")

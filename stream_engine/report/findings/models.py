@@ -5,6 +5,7 @@ from math import sqrt
 from typing import Any
 
 from stream_engine.evaluation.noise_ceiling import MAX_CEILING_HALF_WIDTH
+from stream_engine.exports.models import COUNTS
 from stream_engine.report.findings import GAP, WARNING, Finding
 from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.words import count, p_value, percent, some
@@ -73,6 +74,7 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         notes = f"{interval(share, error)}; chance 50 %{also}"
         text = f"{_called(best['model'])} predicts {percent(share)} of {of} correctly ({notes})."
         yield Finding("accuracy", text, figures)
+        yield from _worse_map(facts, best)
     else:
         above = facts.above_chance
         text = (
@@ -105,6 +107,19 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         text = "The noise ceiling is not reported: the agreement of two participants varies so much between questions, "
         text += f"or rests on so few, that the 95 % CI is wider than ± {100 * MAX_CEILING_HALF_WIDTH:.0f} points."
         yield Finding("noise_ceiling_unknown", text, level=GAP)
+
+
+def _worse_map(facts: Facts, best: Mapping[str, Any]) -> Iterator[Finding]:
+    """A warning where counts predict better than the map: as where answers name the less similar object."""
+    if best["model"] not in COUNTS:
+        return
+    of_map = next((row["accuracy"] for row in facts.models if row["model"] == "embedding"), None)
+    if of_map is not None:
+        text = f"The map predicts held-out comparisons worse than counts of answers do ({percent(of_map)} against "
+        text += f"{percent(best['accuracy'])}). This is so where answers name the less similar object: {COMPARE}; "
+        text += "--answer-is farther reverses them. It can also be due to few answers about many objects."
+        figures = {"accuracy": of_map, "of_counts": best["accuracy"]}
+        yield Finding("map_worse_than_counts", text, figures, facts.preview, WARNING)
 
 
 def _capitalized(text: str) -> str:
