@@ -58,6 +58,9 @@ def test_preview_says_what_each_column_is_read_as_and_which_are_not_used(tmp_pat
     columns = "anchor=Q{n}_a,near=Q{n}_b,far=Q{n}_c"
     found = json.loads(engine("preview", tmp_path / "w.csv", "--columns", columns, "--json").stdout)
     assert found["used_as"]["Q2_a"] == "anchor" and found["used_as"]["Q1_b"] == "near"
+    catch = ["--columns", "anchor=anchor,near=near,far=far,catch=anchor"]
+    found = json.loads(engine("preview", tmp_path / "t.csv", "--json", *catch).stdout)
+    assert found["used_as"]["anchor"] == "anchor and catch trials"
 
 
 def test_a_filter_without_a_match_names_values_of_its_column(tmp_path):

@@ -71,8 +71,12 @@ def section(material: Material) -> Section | None:
     flagged = [columns["participant"][i] for i in range(checks.flagged)]
     says = f"{some(len(checks.names), 'participant')} answered. "
     flags = f"{some(len(flagged), 'is', 'are')} flagged: {listing(flagged)}."
-    unknown = f"Guessing cannot be assessed, because {material.facts.at_chance} the answers better than chance."
-    says += flags if flagged else unknown if material.facts.beats_chance is False else "No participant is flagged."
+    if flagged:
+        says += flags
+    elif material.facts.beats_chance is False:
+        says += f"Guessing cannot be assessed, because {material.facts.at_chance} the answers better than chance."
+    else:
+        says += "No participant is flagged."
     says += own_view(material.facts, checks)
     lapse_rates = np.sort(checks.lapse[np.isfinite(checks.lapse)])[::-1]
     drawings = (_lapses(lapse_rates),) if len(lapse_rates) > 1 else ()
