@@ -213,6 +213,13 @@ def test_small_numbers_in_time_are_no_events_of_1970(tmp_path):
     assert found["used_as"]["time"] == "response time in seconds" and found["events"] == len(rows)
 
 
+def test_sides_without_an_answer_are_a_design_and_no_reading_is_offered(tmp_path):
+    sides = [{"target": a, "img_left": b, "img_right": c} for a, b, c in permutations("abcd", 3)]
+    (tmp_path / "t.csv").write_text(table(sides))
+    said = engine("preview", tmp_path / "t.csv", status=2)
+    assert "design" in said.stdout + said.stderr and "is more like" not in said.stdout + said.stderr
+
+
 def test_dates_in_other_formats_are_not_used_and_no_answer_is_rejected(tmp_path):
     rows = [
         {"user": f"p{k % 3}", "time": f"0{1 + k % 9}.04.2026 9:05" if k % 2 else "2026-04-06T09:05:00", "anchor": a}
