@@ -194,7 +194,7 @@ def _accuracy(facts: Facts, report: Mapping[str, Any]) -> Iterator[str]:
     text = f"It predicted {_percent(share)} of {f'{count(n)} ' if n else ''}held-out comparisons correctly, 95% CI "
     text += f"[{100 * low:.1f}, {100 * high:.1f}], chance level 50%"
     if facts.beats_chance is False:
-        yield f"{text}, which is not significantly better than chance."
+        yield f"{text}; this is not significantly better than chance."
         return
     most, others = (figure(facts.ceiling, name) for name in ("at_most", "others"))
     text += f", noise ceiling at most {_percent(most)}" if most is not None else ""
