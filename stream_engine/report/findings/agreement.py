@@ -287,7 +287,9 @@ def differences(facts: Facts) -> Iterator[Finding]:
     who = len(rows) if isinstance(rows, list) else 0
     figures = {"participants": people, "p_value": p, "who": who}
     significant = difference_tests(report)
-    if not who and figure(report, "shrinkage") is None and not figure(report, "own_maps"):
+    many, one = figure(report, "own", "accuracy"), figure(report, "one_map", "accuracy")
+    better = many is not None and one is not None and many - one >= SMALL_DIFFERENCE
+    if not who and figure(report, "shrinkage") is None and not better:
         between = some(int(people), "participant")
         text = f"No individual differences were found between {between} (score test, {apa_p_value(p)})."
         if significant:
@@ -300,12 +302,11 @@ def differences(facts: Facts) -> Iterator[Finding]:
         text += f"{apa_p_value(p)})."
     else:
         text = f"Participants differ ({some(int(people), 'participant')}; {'; '.join(significant)})."
-    many, one = figure(report, "own", "accuracy"), figure(report, "one_map", "accuracy")
     if many is not None and one is not None:
         text += (
             f" With weights and maps of their own, {percent(many)} of held-out comparisons are predicted correctly; "
         )
-        end = "." if many - one >= SMALL_DIFFERENCE else ": a small difference."
+        end = "." if better else ": a small difference."
         text += f"with one map for everybody, {percent(one)}{end}"
     listed = who and not facts.commands.lists_participants
     command = f"{facts.commands.report} --participants" if listed else ""
