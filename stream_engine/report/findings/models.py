@@ -129,7 +129,7 @@ def _capitalized(text: str) -> str:
 def _agree_by_chance(ceiling: Mapping[str, Any]) -> bool:
     """Whether participants are known to agree no more than by chance: more answers show nothing then."""
     others, answers = figure(ceiling, "others"), figure(ceiling, "answers")
-    return others is not None and bool(answers) and others - 0.98 / sqrt(answers) <= 0.5
+    return others is not None and answers is not None and others - 0.98 / sqrt(max(answers, 1.0)) <= 0.5
 
 
 def _called(model: str) -> str:
