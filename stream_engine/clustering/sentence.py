@@ -31,7 +31,7 @@ def sentence(report: Mapping[str, Any]) -> str:
     >>> made = {"grade": "separated", "k": 3, "clearer_than": 0.97, "gain": 0.012, "gain_se": 0.003}
     >>> sentence(made | {"replication": {"ari": 0.96, "low": 0.9, "high": 0.99}})  # doctest: +NORMALIZE_WHITESPACE
     'Three groups, separated (clearer than 97 % of continua); the same partition is expected in a replication (ARI .96,
-    95 % CI .90 to .99); positions within the groups still carry information (.012 ± .003 nats an answer).'
+    95 % CI .90 to .99); positions within the groups still carry information (.012 nats an answer, SE .003).'
     >>> sentence({"grade": "cannot tell", "reason": "few objects", "objects": 6})
     'Cannot tell whether there are clusters: there are 6 objects, and at least 8 are needed.'
     """
@@ -145,7 +145,7 @@ def _further_statements(report: Mapping[str, Any]) -> Iterator[str]:
     gain, error = figure(report, "gain"), figure(report, "gain_se")
     if gain is not None and error is not None:
         digits = max(3, min(6, ceil(-log10(error)))) if error > 0 else 3
-        parenthesis = f"{apa(gain, digits)} ± {apa(error, digits)} nats an answer"
+        parenthesis = f"{apa(gain, digits)} nats an answer, SE {apa(error, digits)}"
         groups = "groups" if are_separated(report) else "parts"
         if gain > 1.96 * error:
             yield f"positions within the {groups} still carry information ({parenthesis})"

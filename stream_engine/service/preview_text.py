@@ -65,7 +65,10 @@ def _sets(result: Preview) -> str:
     """That objects fall into sets, if they do."""
     if len(result.sets) < 2:
         return ""
-    sizes = ", ".join(f"{size:,}" for size in result.sets[:MAX_NAMED]) + (", …" if len(result.sets) > MAX_NAMED else "")
+    sizes = " and ".join(f"{size:,}" for size in result.sets)
+    if len(result.sets) > 2:
+        more = ", …" if len(result.sets) > MAX_NAMED else ""
+        sizes = ", ".join(f"{size:,}" for size in result.sets[:MAX_NAMED]) + more
     so_far = "" if result.whole else " so far"
     return (
         f"the objects fall into {len(result.sets):,} sets, of {sizes} objects, that were never compared with each "

@@ -376,7 +376,7 @@ READ = {
     "empty messages": lambda w: 0, "comparisons": lambda w: len(w.said),
     "comparisons of three objects": lambda w: len(w.triplets), "comparisons of four objects": lambda w: len(w.four),
     "distinct questions (anchor and two objects)": lambda w: len(w.questions()),
-    "distinct outcomes of these": lambda w: sum(n > 0 for n in w.votes[""].values()),
+    "distinct answers to these": lambda w: sum(n > 0 for n in w.votes[""].values()),
     "objects": lambda w: len(w.names), "objects with a label": lambda w: len(w.labels()),
 }  # fmt: skip
 SHOWN = {

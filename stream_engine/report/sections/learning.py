@@ -83,7 +83,7 @@ def section(material: Material) -> Section:
     drawings = (_curve(steps, material), *_calibration(stated, came, answers))
     tables = [Table("learning_curve", columns, folded=True)]
     if len(drawings) > 1:
-        rows = {"predicted": stated.tolist(), "observed": came.tolist(), "questions": answers.tolist()}
+        rows = {"predicted": stated.tolist(), "observed": came.tolist(), "comparisons": answers.tolist()}
         about = (
             "Calibration: observed frequency of the predicted answer, for bins of predicted probability .05 wide "
             f"with at least {MIN_BIN_ANSWERS} comparisons. Hollow points have fewer than {MIN_FILLED_BIN_ANSWERS}."
