@@ -31,7 +31,7 @@ def sentence(report: Mapping[str, Any]) -> str:
     >>> made = {"grade": "separated", "k": 3, "clearer_than": 0.97, "gain": 0.012, "gain_se": 0.003}
     >>> sentence(made | {"replication": {"ari": 0.96, "low": 0.9, "high": 0.99}})  # doctest: +NORMALIZE_WHITESPACE
     'Three groups, separated (clearer than 97 % of continua); the same partition is expected in a replication (ARI .96,
-    95 % CI .90 to .99); positions within the groups still carry information (.012 ± .003 nats an answer).'
+    95 % CI .90 to .99); positions within the groups still carry information (.012 nats an answer, SE .003).'
     >>> sentence({"grade": "cannot tell", "reason": "few objects", "objects": 6})
     'Cannot tell whether there are clusters: there are 6 objects, and at least 8 are needed.'
     """
@@ -95,7 +95,10 @@ def _groups_and_grade(report: Mapping[str, Any]) -> str:
         groups = by_themselves(report, _in_words)
         return f"{groups[0].upper()}{groups[1:]}, {report['grade']}" + (f" ({clearer})" if clearer else "")
     limit = _limit(report)
-    notes = [clearer, f"four of five studies of this size detect groups {limit} apart" if limit else ""]
+    detected = (
+        f"four of five studies of this size detect unequal groups {limit} apart, easier layouts at smaller distances"
+    )
+    notes = [clearer, detected if limit else ""]
     subject = f"the {k} clearest groups are" if k > 1 else "the objects are"
     parenthesis = "; ".join(filter(None, notes))
     return f"No clusters detected: {subject} not separable from a continuum" + (
@@ -142,7 +145,7 @@ def _further_statements(report: Mapping[str, Any]) -> Iterator[str]:
     gain, error = figure(report, "gain"), figure(report, "gain_se")
     if gain is not None and error is not None:
         digits = max(3, min(6, ceil(-log10(error)))) if error > 0 else 3
-        parenthesis = f"{apa(gain, digits)} ± {apa(error, digits)} nats an answer"
+        parenthesis = f"{apa(gain, digits)} nats an answer, SE {apa(error, digits)}"
         groups = "groups" if are_separated(report) else "parts"
         if gain > 1.96 * error:
             yield f"positions within the {groups} still carry information ({parenthesis})"
@@ -172,9 +175,9 @@ def _reason(report: Mapping[str, Any]) -> str:
         number = "is 1 object" if objects == 1 else f"are {objects:,} objects"
         return f"there {number}, and at least {MIN_OBJECTS} are needed"
     if reason == CHANCE:
-        return "the answers cannot be distinguished from random answers"
+        return "the map does not predict the answers better than chance"
     if reason == UNCONNECTED:
-        return "the objects fall into sets that were never compared with each other, or by few questions"
+        return "the objects fall into sets that were never compared with each other, or only by a few questions"
     if reason == ALL_ALIKE:
         return "the answers do not distinguish the objects, which are all alike"
     if limit:

@@ -48,7 +48,9 @@ FIGURES = (
     Figure("share_of_bound", "revenue of the tree, as a share of its upper bound (higher is better)", percent),
     Figure("guessing", "participants whose answers are near chance level (estimated accuracy below 55 %)", count),
     Figure("accuracy_10_50_90", "accuracy of participants (10th percentile, median, 90th)", _list(percent)),
-    Figure("agreement_with_others", "answers that agree with the majority of the other participants", percent),
+    Figure(
+        "agreement_with_others", "answers that agree with the majority of the other participants, without ties", percent
+    ),
     Figure("repeats", "questions that a participant answered again", count),
     Figure("contradictions_with_self", "of these, answers that contradict the participant's own", count),
     Figure("catch_trials", "catch trials", count),

@@ -162,7 +162,7 @@ def report(
     )
     lines = [f"{written.page}  {written.size / 1000:,.0f} kB; open it in a browser"]
     if written.figures:
-        lines.append(f"{figures}  {len(written.figures)} figures")
+        lines.append(f"{figures}  {len(written.figures)} files")
     return "\n".join([*lines, *written.notes])
 
 

@@ -99,6 +99,12 @@ def beats_chance(
     return best["accuracy"] - NormalDist().inv_cdf(1.0 - CHANCE_TEST_LEVEL / tests) * best["standard_error"] > 0.5
 
 
+def best_above_chance(rows: Sequence[dict[str, Any]], artifacts: Mapping[str, Artifact]) -> dict[str, Any] | None:
+    """The first row whose model predicts better than chance, by the bound of `beats_chance`; None where none does."""
+    models = [row for row in rows if row["standard_error"] is not None and row["model"] not in BASELINES]
+    return next((row for row in models if beats_chance([row], artifacts, len(models) - 1)), None)
+
+
 def any_beats_chance(published: Published) -> bool | None:
     """`beats_chance` of the whole table, which is not made where the embedding is clearly above chance."""
     embedding = [row for row in _of_artifacts(published) if row["model"] == "embedding"]

@@ -10,12 +10,12 @@ from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.doubtful_rows import dates_of_names, rounded_ids, who_tried
 from stream_engine.formats.event_fields import NO_COLUMN, filter_of
 from stream_engine.formats.explanation import Rival, is_constant, unexplained
-from stream_engine.formats.field_values import number_of
+from stream_engine.formats.field_values import number_of, quoted
 from stream_engine.formats.participant_columns import like_participants, one_row_each, participant
 from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Proposal, Ranked, Reading
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.record_filters import filters_as_text, keeps, matching
-from stream_engine.formats.response_times import response_times, seconds_of_no_date
+from stream_engine.formats.response_times import response_times, seconds_of_no_date, text_of_no_date
 from stream_engine.formats.trial_filters import (
     Filters,
     catch_trials,
@@ -196,9 +196,13 @@ class _Draft:
             field, column, why = times
             self.columns[field] = (column.name,)
             self.decisions.append(Decision("response times", f"{column.name}, in {field}", why))
+        why = ""
         if "time" not in self.inputs and (largest := seconds_of_no_date(questions)) is not None:
-            self.columns["time"] = (NO_COLUMN,)
             why = f"up to {largest:g}, it is no date; as response times: time=-,seconds=time (or milliseconds)"
+        elif "time" not in self.inputs and (text := text_of_no_date(questions)) is not None:
+            why = f"{quoted(text)} is neither RFC 3339 (2024-05-01T12:00:00Z) nor epoch seconds"
+        if why:
+            self.columns["time"] = (NO_COLUMN,)
             self.decisions.append(Decision("time", "not used", why))
 
     def identical_objects(self) -> Obstacle | None:

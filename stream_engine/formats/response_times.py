@@ -5,8 +5,9 @@ from collections.abc import Container
 from itertools import pairwise
 from statistics import median
 
+from stream_engine.data.comparisons import InvalidEvent
 from stream_engine.formats.event_fields import PACE
-from stream_engine.formats.field_values import DECIMAL_COMMA, SINCE_1973, number_of
+from stream_engine.formats.field_values import DECIMAL_COMMA, SINCE_1973, number_of, time_of
 from stream_engine.formats.record_columns import Column, Records
 
 NAMES = ("responsetime", "reactiontime", "reaktionszeit")
@@ -35,12 +36,37 @@ def seconds_of_no_date(records: Records) -> float | None:
     return max(values) if max(values) < SINCE_1973 else None
 
 
+def text_of_no_date(records: Records) -> str | None:
+    """The first text of a column `time` that is no time that is read, where more than a tenth are such: dates of a
+    spreadsheet. None where there is no such column.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> text_of_no_date(records_of({"time": ["06.04.2026 9:05", "2026-04-06 09:05:00"]}))
+    '06.04.2026 9:05'
+    """
+    column = records.columns.get("time")
+    texts = [] if column is None else _texts(column, records)
+    unread = [text for text in texts if not _is_time(text)]
+    return unread[0] if len(unread) > (1.0 - MIN_NUMERIC) * len(texts) else None
+
+
+def _is_time(text: str) -> bool:
+    try:
+        time_of(text, text=True)
+    except InvalidEvent:
+        return False
+    return True
+
+
 def _numbers(column: Column, records: Records) -> list[float | None]:
     """The numbers of the cells that are not empty, None for other text."""
+    return [number_of(text, text=True) for text in _texts(column, records)]
+
+
+def _texts(column: Column, records: Records) -> list[str]:
+    """The cells that are not empty, numbers with decimal points."""
     texts = [text for text in column.texts if text is not None]
-    if records.decimal_commas:
-        texts = [re.sub(DECIMAL_COMMA, r"\1.\2", text) for text in texts]
-    return [number_of(text, text=True) for text in texts]
+    return [re.sub(DECIMAL_COMMA, r"\1.\2", text) for text in texts] if records.decimal_commas else texts
 
 
 def _are_increasing(values: list[float | None]) -> bool:

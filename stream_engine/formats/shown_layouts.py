@@ -20,7 +20,19 @@ from stream_engine.formats.asked_direction import asked_sign
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.reading import Proposal
 from stream_engine.formats.record_columns import Column, Records
-from stream_engine.formats.vocabulary import ANCHOR, ANSWER, CENTRAL, OTHER, SHARE, TRUTH, VOTES, sign_of, words_of
+from stream_engine.formats.vocabulary import (
+    ANCHOR,
+    ANSWER,
+    CENTRAL,
+    OTHER,
+    SHARE,
+    SPATIAL,
+    TRUTH,
+    VOTES,
+    place_in,
+    sign_of,
+    words_of,
+)
 
 
 def is_vote_count(column: Column) -> bool:
@@ -56,6 +68,7 @@ def shown_objects(records: Records) -> Iterator[Proposal]:
             and not shares
             and not any(is_answer(column) and spelt_otherwise(column, group) for column in within.columns.values())
             and not code_columns(within, group)
+            and not any(all(place_in(column.words, order) >= 0 for column in group) for order in SPATIAL)
             and (anchors := anchors_of(within, group, ()))
         ):
             doubt = (

@@ -10,9 +10,10 @@ TERMS = {  # term, as a regular expression -> what it means
     "SPUR": "Criterion for the number of clusters (Perrot et al. 2020).",
     "continua|continuum": "Objects spread without gaps between groups.",
     "held-out": "Not used when the model was fitted.",
-    "lapse rates?": "Estimated share of random answers.",
+    "lapse rates?": "Estimated share of answers that do not follow the map: random ones, or by another view.",
     "nats": "Unit of log loss: 0.693 for a random answer between two objects, 0 for a certain prediction.",
-    "noise ceiling": "Accuracy that no model can exceed which predicts the same for all participants.",
+    "noise ceiling": "Accuracy that no model can exceed which predicts the same for all participants; estimated "
+    "from how often two participants give the same answer to a question.",
     "score test": "Test whether participants differ, which needs only the fit of one map for all.",
     "trustworthiness": "1: objects that are neighbours in the picture are neighbours in all dimensions, too.",
     "t-STE": "t-distributed stochastic triplet embedding: places objects so that the answers become likely.",

@@ -39,6 +39,7 @@ def _participants(findings: Sequence[Finding], all_excluded: bool) -> Tile:
             return Tile("Participants", "0", "all named participants are excluded")
         return Tile("Participants", "unknown", "no participant column")
     flagged = counted.figures.get("flagged")
+    flagged = None if counted.figures.get("checked") == 0 else flagged
     note = "not assessed" if flagged is None else "none flagged" if not flagged else f"{count(flagged)} flagged"
     return Tile("Participants", count(counted.figures["participants"]), note)
 

@@ -281,6 +281,7 @@ def _question_of(answer: list[tuple[str, ...]]) -> Any:
 
 ROLES = {  # fields of events whose names do not say what they are
     "worker": "participant",
+    "catch": "catch trials",
     "time": "time of the answer",
     "seconds": "response time in seconds",
     "milliseconds": "response time in milliseconds",
@@ -293,9 +294,9 @@ def _used_as(options: EventOptions, names: list[str]) -> dict[str, str]:
     for question in wide_questions(options, names):
         event_fields = fields_of(question.options)
         filters = {row_filter.source: "filter" for row_filter in event_fields.where}
-        mapped = {name: role for role, inputs in question.options.columns.items() for name in inputs}
-        unmapped = {name: name for name in event_fields.inputs - filters.keys()}
-        for name, role in (*{**unmapped, **mapped}.items(), *filters.items()):
+        mapped = [(name, role) for role, inputs in question.options.columns.items() for name in inputs]
+        unmapped = [(name, name) for name in event_fields.inputs - filters.keys() - dict(mapped).keys()]
+        for name, role in (*unmapped, *mapped, *filters.items()):
             if name in roles and not (role == "filter" and roles[name]):  # also what it answers is filled
                 roles[name][ROLES.get(role, role)] = None
     return {name: " and ".join(names_of_role) for name, names_of_role in roles.items() if names_of_role}

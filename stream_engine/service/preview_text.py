@@ -25,14 +25,14 @@ def as_text(result: Preview, source: str) -> str:
         "columns": _columns(result),
         "not used": ", ".join(name for name in result.columns if name and name not in result.used_as),
         "events": f"{result.events:,} ({extent}), {result.comparisons:,} comparisons"
-        + (f", {result.filtered:,} excluded" if result.filtered else ""),
+        + (f"; {result.filtered:,} further ones excluded" if result.filtered else ""),
         "rejected": ", ".join(f"{n:,} {reason}" for reason, n in result.refused.items()),
         "encoding": f"{result.not_utf8:,} rows are not read, because they are {NOT_UTF8}" if result.not_utf8 else "",
         "objects": f"{result.objects:,}: " + ", ".join(result.names) + (", …" if result.objects > 20 else ""),
         "sets": _sets(result),
         "suspicious": ", ".join(" and ".join(f'"{name}"' for name in group) for group in result.suspicious),
         "participants": _participants(result),
-        "repeated": f"{result.repeated:,} repetitions of questions, {result.repeated_alike:,} with the same answer"
+        "repeated": f"{result.repeated:,} repetitions of questions, {result.repeated_alike:,} answered as before"
         if result.repeated
         else "",
         "warning": "; ".join(result.notices),
@@ -65,7 +65,10 @@ def _sets(result: Preview) -> str:
     """That objects fall into sets, if they do."""
     if len(result.sets) < 2:
         return ""
-    sizes = ", ".join(f"{size:,}" for size in result.sets[:MAX_NAMED]) + (", …" if len(result.sets) > MAX_NAMED else "")
+    sizes = " and ".join(f"{size:,}" for size in result.sets)
+    if len(result.sets) > 2:
+        more = ", …" if len(result.sets) > MAX_NAMED else ""
+        sizes = ", ".join(f"{size:,}" for size in result.sets[:MAX_NAMED]) + more
     so_far = "" if result.whole else " so far"
     return (
         f"the objects fall into {len(result.sets):,} sets, of {sizes} objects, that were never compared with each "

@@ -13,6 +13,7 @@ from stream_engine.input.settings import Settings
 from stream_engine.input.stored_options import as_arguments
 from stream_engine.report.findings import Findings, findings, warnings
 from stream_engine.report.findings.facts import Commands, Facts
+from stream_engine.report.findings.words import three_decimals
 from stream_engine.service.dead_letters import folder_of
 from stream_engine.service.open_run import OpenRun
 from stream_engine.state.artifact import figure
@@ -199,7 +200,7 @@ def _accuracy(report: Mapping[str, Any]) -> str:
     accuracy = (
         figure(report, "accuracy") if (figure(report, "held_out_comparisons") or MIN_HELD_OUT) >= MIN_HELD_OUT else None
     )
-    return "" if accuracy is None else f" (accuracy {accuracy:.3f})"
+    return "" if accuracy is None else f" (accuracy {three_decimals(accuracy)})"
 
 
 def findings_of(run: OpenRun, typed: str = "") -> Findings:

@@ -58,6 +58,9 @@ def test_preview_says_what_each_column_is_read_as_and_which_are_not_used(tmp_pat
     columns = "anchor=Q{n}_a,near=Q{n}_b,far=Q{n}_c"
     found = json.loads(engine("preview", tmp_path / "w.csv", "--columns", columns, "--json").stdout)
     assert found["used_as"]["Q2_a"] == "anchor" and found["used_as"]["Q1_b"] == "near"
+    catch = ["--columns", "anchor=anchor,near=near,far=far,catch=anchor"]
+    found = json.loads(engine("preview", tmp_path / "t.csv", "--json", *catch).stdout)
+    assert found["used_as"]["anchor"] == "anchor and catch trials"
 
 
 def test_a_filter_without_a_match_names_values_of_its_column(tmp_path):
@@ -208,6 +211,25 @@ def test_small_numbers_in_time_are_no_events_of_1970(tmp_path):
     told = ["--columns", "worker=user,time=-,seconds=time"]
     found = json.loads(engine("preview", tmp_path / "t.csv", "--json", *told).stdout)
     assert found["used_as"]["time"] == "response time in seconds" and found["events"] == len(rows)
+
+
+def test_sides_without_an_answer_are_a_design_and_no_reading_is_offered(tmp_path):
+    sides = [{"target": a, "img_left": b, "img_right": c} for a, b, c in permutations("abcd", 3)]
+    (tmp_path / "t.csv").write_text(table(sides))
+    said = engine("preview", tmp_path / "t.csv", status=2)
+    assert "design" in said.stdout + said.stderr and "is more like" not in said.stdout + said.stderr
+
+
+def test_dates_in_other_formats_are_not_used_and_no_answer_is_rejected(tmp_path):
+    rows = [
+        {"user": f"p{k % 3}", "time": f"0{1 + k % 9}.04.2026 9:05" if k % 2 else "2026-04-06T09:05:00", "anchor": a}
+        | {"near": b, "far": c}
+        for k, (a, b, c) in enumerate([*permutations("abcd", 3)])
+    ]
+    (tmp_path / "t.csv").write_text(table(rows))
+    found = json.loads(engine("preview", tmp_path / "t.csv", "--json").stdout)
+    assert found["events"] == len(rows) and not found["refused"] and "time=-" in found["command"]
+    assert any("04.2026 9:05" in why for _, _, why in found["evidence"])
 
 
 def _repeated_objects(path, n: int = 60) -> None:

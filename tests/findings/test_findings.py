@@ -292,11 +292,46 @@ def test_a_file_with_every_row_twice_is_told():
     assert states(copies.text, f"{2 * len(events)} answers")
 
 
-@pytest.mark.parametrize("accuracy, error, useless", [(0.5, 0.01, True), (0.5, 0.04, False), (0.54, 0.01, False)])
-def test_more_answers_are_useless_where_the_whole_interval_is_near_chance(accuracy, error, useless):
+@pytest.mark.parametrize(
+    "accuracy, error, agreement, useless",
+    [
+        (0.5, 0.01, 0.51, True),
+        (0.5, 0.04, 0.51, False),
+        (0.54, 0.01, 0.51, False),
+        (0.5, 0.01, 0.7, False),
+        (0.5, 0.01, None, False),  # of agreement, which is unknown
+    ],
+)
+def test_more_answers_are_useless_where_the_whole_interval_is_near_chance(accuracy, error, agreement, useless):
     best = {"model": "embedding", "accuracy": accuracy, "standard_error": error, "ceiling_at_most": None}
-    (found,) = models.accuracy(SimpleNamespace(best=best, held_out=900, beats_chance=False, preview="preview FILE"))
+    facts = SimpleNamespace(
+        best=best, held_out=900, beats_chance=False, above_chance=None, at_chance="no model predicts"
+    )
+    facts.ceiling, facts.preview = {"others": agreement, "answers": 300.0}, "preview FILE"
+    (found,) = models.accuracy(facts)
     assert ("hardly help" in found.text) == useless == ("Collect more answers" not in found.text)
+
+
+def test_answers_that_counts_predict_are_not_called_random_where_the_embedding_does_not(guessers):
+    """As with 1,000 answers about 200 objects."""
+    tested = {"held_out": "judgements", "held_out_comparisons": 1000, "log_loss": 0.69}
+    report = {"d": 2, **tested, "accuracy": 0.498, "standard_error": 0.023}
+    artifacts = {"embedding": Artifact("embedding", "", 1, {}, 0, {}, report)}
+    noted = {"snapshot": 1, "seed": 0, "models": {"adds3": {**tested, "accuracy": 0.534, "standard_error": 0.006}}}
+    facts = Facts(Published(study(guessers).published.snapshot, artifacts), Commands("S"), noted)
+    (found,) = models.accuracy(facts)
+    assert states(found.text, "49.8 % … 53.4 %") and "Collect more answers" in found.text
+    for text in (found.text, models.not_interpretable(facts), sentences_of(agreement.participants(facts))):
+        assert "no model" not in text.lower()
+
+
+@pytest.mark.parametrize("reversed_answers", [False, True])
+def test_answers_that_name_the_less_similar_object_are_a_warning(reversed_answers):
+    events = responses(np.random.default_rng(8), {f"p{i}": 150 for i in range(10)})
+    near, far = ("far", "near") if reversed_answers else ("near", "far")
+    events = [{**event, "near": event[near], "far": event[far]} for event in events]
+    found = known(study(events).fit("embedding", **QUICK))
+    assert ("map_worse_than_counts" in {each.what for each in warnings(found)}) == reversed_answers
 
 
 def test_what_can_be_gained_is_the_difference_of_the_printed_numbers():

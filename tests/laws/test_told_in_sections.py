@@ -145,7 +145,7 @@ def calibrated(table: dict) -> list[float]:
     return [100 * stated, 100 * came, 95, *(100 * ends), n]
 
 
-CALIBRATION = ("predicted", "observed", "questions")
+CALIBRATION = ("predicted", "observed", "comparisons")
 SAYS = {
     "map": lambda w, tables: [95],
     "quality": lambda w, tables: [2],
@@ -493,7 +493,7 @@ def drawn_curve(w: World, drawing: Drawing, tables: dict) -> list[float]:
 def drawn_calibration(w: World, drawing: Drawing, tables: dict) -> list[float]:
     line, curve = drawing.marks
     assert line.x.tolist() == line.y.tolist() == [0.5, 1.0]
-    stated, came, n = (np.array(tables["calibration"][head]) for head in ("predicted", "observed", "questions"))
+    stated, came, n = (np.array(tables["calibration"][head]) for head in ("predicted", "observed", "comparisons"))
     assert curve.x.tolist() == stated.tolist() and curve.y.tolist() == came.tolist()
     z = 1.96
     middle, half = came + z * z / (2 * n), z * np.sqrt(came * (1 - came) / n + z * z / (4 * n * n))

@@ -177,8 +177,8 @@ def bound(w: World, sign: int) -> float:
     return 100 * min(1.0, max(0.0, accuracy + sign * 1.96 * error))
 
 
-def differ(name: str):
-    return report("embedding", "individual_differences", name)
+def differ(*path: str):
+    return report("embedding", "individual_differences", *path)
 
 
 def contradicted(w: World) -> float:
@@ -257,6 +257,16 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
     "no_differences": (
         {name: differ(name) for name in ("participants", "p_value")} | {"who": lambda w: 0},
         lambda w: [len(w.people), min(differ("p_value")(w), 0.99)],
+    ),
+    "differences": (  # of maps of their own, where no test is significant
+        {name: differ(name) for name in ("participants", "p_value")}
+        | {"who": lambda w: 0}
+        | {f"accuracy{of}": differ(name, "accuracy") for of, name in (("", "own"), ("_of_one_map", "one_map"))},
+        lambda w: [
+            len(w.people),
+            min(differ("p_value")(w), 0.99),
+            *(100 * differ(name, "accuracy")(w) for name in ("own", "one_map")),
+        ],
     ),
     "clusters": (
         {name: report("clusters", name) for name in ("grade", "k", "clearer_than", "detection_limit")}
@@ -366,7 +376,7 @@ READ = {
     "empty messages": lambda w: 0, "comparisons": lambda w: len(w.said),
     "comparisons of three objects": lambda w: len(w.triplets), "comparisons of four objects": lambda w: len(w.four),
     "distinct questions (anchor and two objects)": lambda w: len(w.questions()),
-    "distinct outcomes of these": lambda w: sum(n > 0 for n in w.votes[""].values()),
+    "distinct answers to these": lambda w: sum(n > 0 for n in w.votes[""].values()),
     "objects": lambda w: len(w.names), "objects with a label": lambda w: len(w.labels()),
 }  # fmt: skip
 SHOWN = {

@@ -114,7 +114,7 @@ def test_figures_beside_it(study, tmp_path):
     expected = sorted({name.partition(".")[0] for name in made})
     assert {"calibration", "dendrogram", "learning_curve", "map"} <= set(expected)
     assert made == sorted(f"{name}.{format}" for name in expected for format in ("pdf", "png", "svg"))
-    assert f"{len(made)} figures" in said
+    assert f"{len(made)} files" in said
     for path in (tmp_path / "f").glob("*.png"):
         with Image.open(path) as image:
             assert image.width == pytest.approx(85 / 25.4 * 300, abs=2)

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from stream_engine import Engine, Triplet
+from stream_engine.evaluation.held_out import Figures
 from stream_engine.exports.models import table
 from stream_engine.refits import hierarchy
+from stream_engine.refits.quick_map import with_quick_map
 from stream_engine.report import SECTIONS, maker, page
 from stream_engine.report.material import MAX_SHOWN_OBJECTS, material
 from stream_engine.report.page import tiles
-from stream_engine.report.sections import clusters, dendrogram, methods
+from stream_engine.report.sections import clusters, dendrogram, learning, methods, quality
 from stream_engine.report.sections.dendrogram import draw
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
@@ -180,6 +182,38 @@ def test_the_learning_curve_ends_at_the_figures_of_the_report(study, of_everybod
 def test_the_learning_curve_does_not_depend_on_the_seed_of_the_refit(study, of_everybody):
     reseeded = {**study.artifacts, "embedding": study.artifacts["embedding"]._replace(seed=7)}
     assert maker("learning")(material(study._replace(artifacts=reseeded))).says == of_everybody["learning"].says
+
+
+@pytest.mark.parametrize("accuracies, helps", [((0.7, 0.75, 0.8, 0.9), True), ((0.86, 0.86, 0.74, 0.9), False)])
+def test_more_answers_help_only_where_no_fewer_did_as_well(study, monkeypatch, accuracies, helps):
+    """The second curve is of 120 answers about three objects."""
+    steps = [learning.Step(100 * 2**at, Figures(share, 0.03, 0.5, 0.1, 500, 50)) for at, share in enumerate(accuracies)]
+    monkeypatch.setattr(learning, "curve", lambda *_: (steps, np.full(9, 0.9), np.ones(9)))
+    assert ("does not tell" not in maker("learning")(material(study)).says) == helps
+
+
+def test_no_text_for_a_paper_describes_a_preliminary_map(study):
+    early = with_quick_map(study._replace(artifacts={}))
+    for state, described in ((study, True), (early, False)):
+        assert ("cross-validation" in maker("methods")(material(state)).says) == described
+
+
+def test_response_times_that_nobody_has_are_no_columns(study):
+    made = material(study, workers=True)
+    seconds = made.facts.participants.responding.seconds
+    (table,) = maker("workers")(made).tables
+    assert ("median seconds" in table.columns) == bool(np.isfinite(seconds).any())
+    none = made.facts.participants.responding._replace(seconds=np.full(len(seconds), np.nan))
+    made.facts.participants = made.facts.participants._replace(responding=none)
+    (table,) = maker("workers")(made).tables
+    assert not {"median seconds", "under 300 ms"} & table.columns.keys()
+
+
+@pytest.mark.parametrize("power, passed", [(None, False), (0.01, False), (0.9, True)])
+def test_a_check_that_notices_nobody_is_not_passed(study, power, passed):
+    facts = material(study).facts
+    facts.participants = facts.participants._replace(reasons=("",), power=power)
+    assert ("no participant is flagged" in list(quality._passed(facts))) == passed
 
 
 FEW = {

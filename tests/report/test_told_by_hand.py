@@ -115,9 +115,11 @@ def test_the_title_names_topics_and_files_of_answers(positions, title):
     assert page.title(SimpleNamespace(summary={"positions": dict.fromkeys(positions, 1)})) == title
 
 
-@pytest.mark.parametrize("people, note", [(4, "not assessed"), (5, "none flagged")])
-def test_nobody_is_called_unflagged_who_was_not_assessed(people, note):
-    by_all = [{**event, "worker": f"w{i % people}"} for i, event in enumerate(compared(20))]
+@pytest.mark.parametrize(
+    "people, size, note", [(4, 400, "not assessed"), (5, 20, "not assessed"), (5, 400, "none flagged")]
+)
+def test_nobody_is_called_unflagged_who_was_not_assessed(people, size, note):
+    by_all = [{**event, "worker": f"w{i % people}"} for i, event in enumerate(compared(size))]
     (tile,) = [each for each in tiles(material(Published(snapshot_of(by_all), {}))) if each.head == "Participants"]
     assert (tile.value, tile.note) == (str(people), note)
 
@@ -157,6 +159,20 @@ def test_the_page_and_the_text_for_a_paper_name_the_test_that_shows_a_difference
     report["who"] = []
     (found,), (text,) = agreement.differences(facts), methods._differences({"individual_differences": report})
     assert ".93" in found.text and found.what == "no_differences" and states(text, "not significant … .93")
+
+
+def test_own_maps_that_predict_better_are_said_although_no_test_is_significant():
+    """Three of ten judge one axis otherwise; their lapse rates of .45 leave the score test little."""
+    report = {"participants": 10, "p_value": 1.0, "shrinkage": None, "who": [], "own_maps": 4}
+    report |= {"own": {"accuracy": 0.862}, "one_map": {"accuracy": 0.841}}
+    facts = SimpleNamespace(
+        report=lambda kind: {"individual_differences": report}, beats_chance=True, commands=Commands("DIR")
+    )
+    (found,) = agreement.differences(facts)
+    assert states(found.text, "not significant … p > .99 … 86.2 % … 84.1 %") and "small" not in found.text
+    report["own"] = {"accuracy": 0.839}
+    (found,) = agreement.differences(facts)
+    assert found.what == "no_differences"
 
 
 @pytest.mark.parametrize("groups, named", [(1, []), (2, ["2"]), (3, ["3"])])

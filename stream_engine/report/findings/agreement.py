@@ -52,7 +52,8 @@ def participants(facts: Facts) -> Iterator[Finding]:
         yield Finding("duplicates", f"{text}same time.", {"answers": again}, level=WARNING)
     judged, of_own_view = int(checks.tested.sum()), own_view(facts, checks)
     if facts.beats_chance is False and not checks.flagged:
-        text = "Individual participants cannot be assessed, because no model predicts the answers better than chance."
+        text = "Individual participants cannot be assessed, because "
+        text += f"{facts.at_chance} the answers better than chance."
         yield Finding("participants_gated", text, {"participants": people})
     elif checks.flagged:
         share = percent(checks.flagged / people, 0)
@@ -286,12 +287,14 @@ def differences(facts: Facts) -> Iterator[Finding]:
     who = len(rows) if isinstance(rows, list) else 0
     figures = {"participants": people, "p_value": p, "who": who}
     significant = difference_tests(report)
-    if not who and figure(report, "shrinkage") is None:
+    many, one = figure(report, "own", "accuracy"), figure(report, "one_map", "accuracy")
+    better = many is not None and one is not None and many - one >= SMALL_DIFFERENCE
+    if not who and figure(report, "shrinkage") is None and not better:
         between = some(int(people), "participant")
-        none = "no model of their own predicts a participant's held-out comparisons significantly better than one map"
-        text = f"No individual differences were found between {between}: {none} (score test, {apa_p_value(p)})."
+        text = f"No individual differences were found between {between} (score test, {apa_p_value(p)})."
         if significant:
-            text = f"Answers of {between} differ more than by chance ({significant[0]}), but {none}."
+            text = f"Answers of {between} differ more than by chance ({significant[0]}), but no model of their own "
+            text += "predicts a participant's held-out comparisons significantly better than one map."
         yield Finding("no_differences", text, figures)
         return
     if not significant:
@@ -299,12 +302,11 @@ def differences(facts: Facts) -> Iterator[Finding]:
         text += f"{apa_p_value(p)})."
     else:
         text = f"Participants differ ({some(int(people), 'participant')}; {'; '.join(significant)})."
-    many, one = figure(report, "own", "accuracy"), figure(report, "one_map", "accuracy")
     if many is not None and one is not None:
         text += (
             f" With weights and maps of their own, {percent(many)} of held-out comparisons are predicted correctly; "
         )
-        end = "." if many - one >= SMALL_DIFFERENCE else ": a small difference."
+        end = "." if better else ": a small difference."
         text += f"with one map for everybody, {percent(one)}{end}"
     listed = who and not facts.commands.lists_participants
     command = f"{facts.commands.report} --participants" if listed else ""

@@ -48,7 +48,7 @@ def explained(report: Mapping[str, Any]) -> str:
     """What stands behind the grade, in one line; "" where no grade was computed.
 
     >>> explained({"clearer_than": 0.97, "dimensions": 2, "objects": 40})  # doctest: +ELLIPSIS
-    'p = .03: the share of continua of 40 objects in 2 dimensions, in which groups were looked for, known ...'
+    'p = .03: the share of simulated continua of 40 objects in 2 dimensions, with positions of the same ...'
     """
     share = figure(report, "clearer_than")
     if share is None:
@@ -59,8 +59,8 @@ def explained(report: Mapping[str, Any]) -> str:
     both = "" if tied is None else " (clearer in more dimensions, which predict no better)"
     what = "1 dimension" if d == 1 else f"{d} dimensions"
     return (
-        f"p {p}: the share of continua of {n:,} objects in {what}, in which groups were looked for, known as "
-        f"precisely, whose groups are at least as clear{both}. Clearly separated: clearer than 99 % of continua; "
+        f"p {p}: the share of simulated continua of {n:,} objects in {what}, with positions of the same precision, "
+        f"whose groups are at least as clear{both}. Clearly separated: clearer than 99 % of continua; "
         "separated: than 95 %."
     )
 

@@ -22,7 +22,7 @@ def copied(facts: Facts) -> Iterator[Finding]:
         return
     text = f"The same answers to the same questions: {_who(copies, facts.commands)}; {_why(copies)}. Probably one file "
     text += "was read under two names. If so, leave the copy out: accuracy, agreement and noise ceiling count it as "
-    text += "answers of others."
+    text += "answers of others, and tests can come out otherwise."
     left_out = [f"--exclude {shlex.quote(f'participant={each.name}')}" for each in copies]
     command = " ".join([facts.commands.report, *(left_out if _names(facts.commands) else ["--participants"])])
     figures = {"copied": len(copies), "responses": sum(each.responses for each in copies)}

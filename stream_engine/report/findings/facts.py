@@ -16,7 +16,7 @@ from stream_engine.evaluation.few_comparisons import comparisons_by_object, too_
 from stream_engine.evaluation.kept_responses import kept_responses
 from stream_engine.evaluation.participants import MIN_PARTICIPANTS, ParticipantChecks, check_participants
 from stream_engine.exports.clusters import gated
-from stream_engine.exports.models import beats_chance, fits, left_out, reported, table
+from stream_engine.exports.models import beats_chance, best_above_chance, fits, left_out, reported, table
 from stream_engine.exports.summary import summary_of
 from stream_engine.report.findings.words import listing, some
 from stream_engine.state.artifact import figure
@@ -47,7 +47,7 @@ class Commands(NamedTuple):
         if not self.in_use:
             return ""
         if self.typed:
-            return "It is being fitted; this page is written again when it is there."
+            return "A fit is running; this page is written again when it ends."
         return "A run is at work on this state, and fits it unless its settings say otherwise."
 
     def how_to_fit(self, kind: str) -> str:
@@ -167,6 +167,21 @@ class Facts:
         """Whether the reported model's accuracy on held-out answers is above one half, by a one-sided 99 % bound that
         is corrected for choosing the best of several (Bonferroni); None where too little was held out to say."""
         return beats_chance(self.models, self.published.artifacts)
+
+    @cached_property
+    def above_chance(self) -> dict[str, Any] | None:
+        """The row of the best model that predicts better than chance where the reported one does not; else None."""
+        return best_above_chance(self.models, self.published.artifacts) if self.beats_chance is False else None
+
+    @property
+    def at_chance(self) -> str:
+        """Who predicts answers no better than chance, after which nothing is said of the map."""
+        return "no model predicts" if self.above_chance is None else f"the {self.best_name} does not predict"
+
+    @property
+    def best_name(self) -> str:
+        """What the reported model is called."""
+        return str((self.best or {}).get("model", "model")).replace("_", " ")
 
     @property
     def held_out(self) -> int:

@@ -1,9 +1,11 @@
 """How well models predict held-out answers, and how to interpret the map."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from math import sqrt
 from typing import Any
 
 from stream_engine.evaluation.noise_ceiling import MAX_CEILING_HALF_WIDTH
+from stream_engine.exports.models import COUNTS
 from stream_engine.report.findings import GAP, WARNING, Finding
 from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.words import count, p_value, percent, some
@@ -11,7 +13,6 @@ from stream_engine.state.artifact import PRELIMINARY, figure
 
 COMPARE = "compare the first answers, which preview shows in words, with what participants chose"
 CLOSE_TO_CEILING = 0.015  # to the noise ceiling: as good as it
-NOT_INTERPRETABLE = "The map is not interpretable: no model predicts the answers better than chance."
 NEAR_CHANCE = 0.55  # an interval that ends below it leaves nothing that more answers could make clear
 NAMES = {
     "embedding": "the map",
@@ -73,14 +74,22 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         notes = f"{interval(share, error)}; chance 50 %{also}"
         text = f"{_called(best['model'])} predicts {percent(share)} of {of} correctly ({notes})."
         yield Finding("accuracy", text, figures)
+        yield from _worse_map(facts, best)
     else:
+        above = facts.above_chance
         text = (
-            f"No model predicts {of} significantly better than chance (one-sided test at the 1 % level, corrected for "
-            f"the number of models): {name} predicts {percent(share)} correctly ({interval(share, error)}). The map, "
-            "clusters and dimensions are not interpretable. "
+            f"{_capitalized(facts.at_chance)} {of} significantly better than chance (one-sided test at the 1 % level, "
+            f"corrected for the number of models): {name} predicts {percent(share)} correctly "
+            f"({interval(share, error)}). "
         )
-        promising = share - 1.96 * (error or 0.0) > 0.5
-        if share + 1.96 * (error or 0.0) < NEAR_CHANCE:
+        if above is not None:
+            text += f"The answers are not random: {above['model'].replace('_', ' ')} predicts "
+            text += f"{percent(above['accuracy'])} ({interval(above['accuracy'], above['standard_error'])}). "
+        elif share < 0.5:
+            text += "Less than one half is chance, too. "
+        text += "The map, clusters and dimensions are not interpretable. "
+        promising = above is not None or share - 1.96 * (error or 0.0) > 0.5
+        if above is None and share + 1.96 * (error or 0.0) < NEAR_CHANCE and _agree_by_chance(facts.ceiling):
             text += f"More answers of this kind would hardly help: {COMPARE}. If they are the same, participants "
             text += "probably answered at random."
         else:
@@ -100,9 +109,37 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         yield Finding("noise_ceiling_unknown", text, level=GAP)
 
 
+def _worse_map(facts: Facts, best: Mapping[str, Any]) -> Iterator[Finding]:
+    """A warning where counts predict better than the map: as where answers name the less similar object."""
+    if best["model"] not in COUNTS:
+        return
+    of_map = next((row["accuracy"] for row in facts.models if row["model"] == "embedding"), None)
+    if of_map is not None:
+        text = f"The map predicts held-out comparisons worse than counts of answers do ({percent(of_map)} against "
+        text += f"{percent(best['accuracy'])}). This is so where answers name the less similar object: {COMPARE}; "
+        text += "--answer-is farther reverses them. It can also be due to few answers about many objects."
+        figures = {"accuracy": of_map, "of_counts": best["accuracy"]}
+        yield Finding("map_worse_than_counts", text, figures, facts.preview, WARNING)
+
+
+def _capitalized(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _agree_by_chance(ceiling: Mapping[str, Any]) -> bool:
+    """Whether participants are known to agree no more than by chance: more answers show nothing then."""
+    others, answers = figure(ceiling, "others"), figure(ceiling, "answers")
+    return others is not None and answers is not None and others - 0.98 / sqrt(max(answers, 1.0)) <= 0.5
+
+
 def _called(model: str) -> str:
     """The embedding is reported as it makes the map, others if they predict significantly better than it."""
     return "The embedding" if model == "embedding" else f"The best model ({model.replace('_', ' ')})"
+
+
+def not_interpretable(facts: Facts) -> str:
+    """What is said in place of a map."""
+    return f"The map is not interpretable: {facts.at_chance} the answers better than chance."
 
 
 def object_map(facts: Facts) -> Iterator[Finding]:
@@ -112,8 +149,7 @@ def object_map(facts: Facts) -> Iterator[Finding]:
     if d is None:
         return
     if facts.beats_chance is False:
-        text = NOT_INTERPRETABLE
-        yield Finding("map_gated", text, {"dimensions": d})
+        yield Finding("map_gated", not_interpretable(facts), {"dimensions": d})
         return
     kernel = {"ste": "STE", "t-ste": "t-STE"}.get(str(report.get("kernel")), "embedding")
     chosen = facts.published.artifacts["embedding"].params.get("dimensions") is None

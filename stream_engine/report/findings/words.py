@@ -23,6 +23,15 @@ def percent(share: float | None, digits: int = 1) -> str:
     return "unknown" if share is None else f"{100.0 * share:.{digits}f} %"
 
 
+def three_decimals(value: float) -> str:
+    """A share beside its per cent, both rounded at the same place.
+
+    >>> f"{0.7575:.3f}", percent(0.7575), three_decimals(0.7575)
+    ('0.757', '75.8 %', '0.758')
+    """
+    return f"{float(f'{100.0 * value:.1f}') / 100.0:.3f}"
+
+
 def p_value(p: float) -> str:
     """A p-value in APA style.
 
@@ -64,13 +73,15 @@ def listing(texts: list[str], most: int = 5) -> str:
 def cell(value: Any) -> str:
     """A table's cell: three digits behind the point where the number is small, an empty text for None.
 
-    >>> cell(0.84367), cell(1234), cell(None), cell(56789.5), cell("a")
-    ('0.844', '1,234', '', '56,790', 'a')
+    >>> cell(0.84367), cell(0.7575), cell(1234), cell(None), cell(56789.5), cell("a")
+    ('0.844', '0.758', '1,234', '', '56,790', 'a')
     """
     if value is None or value != value:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.2g}" if abs(value) < 0.001 else f"{value:.3f}"
+        return (
+            f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.2g}" if abs(value) < 0.001 else three_decimals(value)
+        )
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -24,9 +24,9 @@ STABILITY = (
     "borders, not that there are gaps: the parts of a continuum can be stable, too."
 )
 CLEARNESS = (
-    "Clearness of each number of groups: by how many standard deviations the borders between groups are emptier, and "
-    "the variance within them smaller than more or fewer groups leave, than in continua. The number with the clearest "
-    "groups is reported."
+    "Clearness of each number of groups: how empty the borders between groups are, and how much of the variance this "
+    "number explains beyond one group fewer or more; in standard deviations of continua, where 0 is the mean. The "
+    "number with the clearest groups is reported."
 )
 CRITERION = (
     "SPUR objective (higher is better, at most 1): how close the relaxed solution is to a partition. It compares "
@@ -149,7 +149,7 @@ def _certificate(report: Mapping[str, Any]) -> str:
     if report.get("certified"):
         return "proven to be the optimum, which does not say that there are clusters"
     gap = figure(report, "gap")
-    return "not proven to be the optimum" + ("" if gap is None else f" (gap {gap:.2g})")
+    return "not proven to be the optimum" + (f" (gap {gap:.2g})" if gap else "")
 
 
 def _clearness(k: np.ndarray, clearness: np.ndarray, chosen: int) -> Drawing:

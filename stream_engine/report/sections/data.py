@@ -21,7 +21,7 @@ def section(material: Material) -> Section:
         "comparisons of three objects": summary["triplets"],
         "comparisons of four objects": summary["quadruplets"],
         "distinct questions (anchor and two objects)": summary["unique_triplets"] - summary["contradicting_pairs"],
-        "distinct outcomes of these": summary["unique_triplets"],
+        "distinct answers to these": summary["unique_triplets"],
         "objects": summary["objects"],
         "objects with a label": summary["labelled_objects"],
     }

@@ -60,10 +60,14 @@ def section(material: Material) -> Section:
         f"fitted to {more}, {percent(last.accuracy)}: "
     )
     if material.facts.beats_chance is False:
-        says = says.removesuffix(": ") + ". No model predicts better than chance, so this does not tell whether more "
-        says += "answers would help."
+        says = says.removesuffix(": ") + f". Because {material.facts.at_chance} better than chance, this does not tell "
+        says += "whether more answers would help."
     elif gain > max(0.005, 1.96 * unsure):
-        says += "more answers would help."
+        most_before = max(step.figures.accuracy for step in steps[:-1])
+        if last.accuracy - most_before > max(0.005, 1.96 * unsure):
+            says += "more answers would help."
+        else:
+            says += "fewer comparisons predicted nearly as well, so this does not tell whether more answers would help."
     elif gain < 0.005 and unsure < 0.01:
         says += "more answers of this kind would hardly help."
     else:
@@ -79,7 +83,7 @@ def section(material: Material) -> Section:
     drawings = (_curve(steps, material), *_calibration(stated, came, answers))
     tables = [Table("learning_curve", columns, folded=True)]
     if len(drawings) > 1:
-        rows = {"predicted": stated.tolist(), "observed": came.tolist(), "questions": answers.tolist()}
+        rows = {"predicted": stated.tolist(), "observed": came.tolist(), "comparisons": answers.tolist()}
         about = (
             "Calibration: observed frequency of the predicted answer, for bins of predicted probability .05 wide "
             f"with at least {MIN_BIN_ANSWERS} comparisons. Hollow points have fewer than {MIN_FILLED_BIN_ANSWERS}."

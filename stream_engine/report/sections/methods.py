@@ -16,7 +16,7 @@ from stream_engine.report.findings.models import bounds
 from stream_engine.report.findings.words import apa_p_value, count, listing, p_value, some
 from stream_engine.report.material import Material
 from stream_engine.report.sections.dendrogram import ADDS
-from stream_engine.state.artifact import Artifact, figure
+from stream_engine.state.artifact import PRELIMINARY, Artifact, figure
 
 CITED = {  # kind of artifact -> what was done, and whom to cite
     "embedding": (
@@ -96,7 +96,10 @@ def section(material: Material) -> Section:
         f"Generated from snapshot {snapshot.sequence} (digest {snapshot.digest[:12]}). "
         "The same answers, settings, seeds and versions give the same figures."
     )
-    return Section("Methods and references", f"Text for a paper: {paper(material.facts)}", (), tuple(tables), (again,))
+    text = f"Text for a paper: {paper(material.facts)}"
+    if PRELIMINARY in material.facts.report("embedding"):
+        text = "The text for a paper follows when the embedding is fitted."
+    return Section("Methods and references", text, (), tuple(tables), (again,))
 
 
 def _method(artifact: Artifact) -> tuple[str, str]:
@@ -191,7 +194,7 @@ def _accuracy(facts: Facts, report: Mapping[str, Any]) -> Iterator[str]:
     text = f"It predicted {_percent(share)} of {f'{count(n)} ' if n else ''}held-out comparisons correctly, 95% CI "
     text += f"[{100 * low:.1f}, {100 * high:.1f}], chance level 50%"
     if facts.beats_chance is False:
-        yield f"{text}; no model predicted them significantly better than chance."
+        yield f"{text}; this is not significantly better than chance."
         return
     most, others = (figure(facts.ceiling, name) for name in ("at_most", "others"))
     text += f", noise ceiling at most {_percent(most)}" if most is not None else ""

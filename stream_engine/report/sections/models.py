@@ -20,9 +20,9 @@ MODEL_HEADS = {
     "seconds": "CPU seconds",
 }
 COLUMNS = (
-    "Accuracy: share of held-out comparisons predicted correctly. Log loss: nats per comparison, 0.693 at chance; less "
-    "is better. Calibration error: mean difference between stated probabilities and observed frequencies. The test "
-    "set is never used to select a setting."
+    "Accuracy: share of held-out comparisons predicted correctly; no prediction counts half. Log loss: nats per "
+    "comparison, 0.693 at chance; less is better. Calibration error: mean difference between stated probabilities and "
+    "observed frequencies. The test set is never used to select a setting."
 )
 NOT_ALL = (
     " Not all comparisons were held out: where there are many, folds are held out one after another only until the "

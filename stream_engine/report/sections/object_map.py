@@ -9,7 +9,7 @@ from stream_engine.exports.object_places import PICTURE, ObjectCoordinates, elli
 from stream_engine.report import Section
 from stream_engine.report.drawings import Axis, Drawing, Ellipses, Points, Segments, extent
 from stream_engine.report.findings import sentences
-from stream_engine.report.findings.models import NOT_INTERPRETABLE
+from stream_engine.report.findings.models import not_interpretable
 from stream_engine.report.findings.words import listing, percent, some
 from stream_engine.report.material import Material
 
@@ -129,7 +129,7 @@ def plane(material: Material, places: ObjectCoordinates, ids: np.ndarray, first:
         height=HEIGHT,
         groups=legend(material, ids),
         about_groups=f"Parts: {caveat}." if (caveat := _caveat_of_groups(material)) else "",
-        caveat=NOT_INTERPRETABLE if _uninterpretable(material) else "",
+        caveat=not_interpretable(material.facts) if _uninterpretable(material) else "",
     )
 
 
@@ -165,7 +165,7 @@ def scale(material: Material, places: ObjectCoordinates, ids: np.ndarray) -> Dra
         height=int(np.clip(14 * len(order) + 60, 240, 3000)) if len(order) <= MAX_SCALE_LINES else HEIGHT,
         groups=legend(material, ids),
         about_groups=f"Parts: {caveat}." if (caveat := _caveat_of_groups(material)) else "",
-        caveat=NOT_INTERPRETABLE if _uninterpretable(material) else "",
+        caveat=not_interpretable(material.facts) if _uninterpretable(material) else "",
     )
 
 

@@ -10,6 +10,8 @@ from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.words import listing, some
 from stream_engine.report.material import Material
 
+MIN_POWER = 0.5  # share of those who only guess that would be noticed, from which a check that finds none is passed
+
 
 def section(material: Material) -> Section:
     """Every warning in a line with the command that helps; then the checks that passed, and what is missing."""
@@ -38,5 +40,7 @@ def _passed(facts: Facts) -> Iterator[str]:
         looked = len(facts.sets) <= MAX_OBJECTS
         yield "all objects are connected by comparisons" + ("" if looked else " (by how many was not examined)")
     people = facts.participants
-    if facts.beats_chance and people is not None and len(people.names) >= MIN_PARTICIPANTS and not people.flagged:
+    if not facts.beats_chance or people is None or len(people.names) < MIN_PARTICIPANTS:
+        return
+    if not people.flagged and (people.power or 0.0) >= MIN_POWER:
         yield "no participant is flagged"

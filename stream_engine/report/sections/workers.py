@@ -15,10 +15,16 @@ from stream_engine.report.material import Material
 TITLE = "Participants"
 ABOUT = (
     "Accuracy against others: share of a participant's answers that the similarities of all other participants "
-    "predict, with 95 % CI. Lapse rate: estimated share of random answers. Median seconds, and share under 300 ms: "
+    "predict, with 95 % CI. Lapse rate: estimated share of answers that do not follow the map, because they are "
+    "random, the other way round, or by another view. Median seconds, within a tenth, and share under 300 ms: "
     "response times, or else from one answer of the participant to the next. Position, and share at it: the "
     "position whose share is least probable by chance. Longest run: of answers at the same position. Duplicates: the "
     "same answer recorded again with the same time."
+)
+OF_RELIABILITY = (
+    " Agreed, disagreed: answers with, or against, the majority of the other participants. Repeats: answers to a "
+    "question that the participant had answered before; contradictions: those that differ. Weight: of an answer in "
+    "weighted counts."
 )
 
 
@@ -41,9 +47,10 @@ def section(material: Material) -> Section | None:
         "from": checks.low[order].tolist(),
         "to": checks.high[order].tolist(),
         "lapse rate": checks.lapse[order].tolist(),
-        "median seconds": responding.seconds[order].tolist(),
-        "under 300 ms": responding.fast[order].tolist(),
     }
+    if np.isfinite(responding.seconds).any():
+        columns["median seconds"] = responding.seconds[order].tolist()
+        columns["under 300 ms"] = responding.fast[order].tolist()
     if (checks.passed + checks.failed).any():
         columns |= {"catch trials passed": checks.passed[order].tolist()}
         columns |= {"catch trials failed": checks.failed[order].tolist()}
@@ -58,17 +65,23 @@ def section(material: Material) -> Section | None:
             "share at it": responding.share[order].tolist(),
             "longest run": [n or None for n in responding.longest[order].tolist()],
         }
-    columns |= _reliability(material, columns["participant"])
+    of_reliability = _reliability(material, columns["participant"])
+    columns |= of_reliability
+    about = ABOUT + (OF_RELIABILITY if of_reliability else "")
     flagged = [columns["participant"][i] for i in range(checks.flagged)]
     says = f"{some(len(checks.names), 'participant')} answered. "
     flags = f"{some(len(flagged), 'is', 'are')} flagged: {listing(flagged)}."
-    unknown = "No model predicts the answers better than chance, so that guessing cannot be assessed."
-    says += flags if flagged else unknown if material.facts.beats_chance is False else "No participant is flagged."
+    if flagged:
+        says += flags
+    elif material.facts.beats_chance is False:
+        says += f"Guessing cannot be assessed, because {material.facts.at_chance} the answers better than chance."
+    else:
+        says += "No participant is flagged."
     says += own_view(material.facts, checks)
     lapse_rates = np.sort(checks.lapse[np.isfinite(checks.lapse)])[::-1]
     drawings = (_lapses(lapse_rates),) if len(lapse_rates) > 1 else ()
     notes = (f"To exclude participants (reversible): {_command(material, flagged)}",) if flagged else ()
-    return Section(TITLE, says, drawings, (Table("workers", columns, about=ABOUT),), notes)
+    return Section(TITLE, says, drawings, (Table("workers", columns, about=about),), notes)
 
 
 def _command(material: Material, names: list[str]) -> str:
