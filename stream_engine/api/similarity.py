@@ -146,6 +146,11 @@ class ComparisonKernel(_OfKernel):
             return platt(by_similarity(self.kernel_), model)(rows)
         return of_embedding(model)(rows)
 
+    def _margin(self, rows: np.ndarray) -> np.ndarray:
+        if isinstance(self._model, Calibration):
+            return super()._margin(rows)
+        return self._probability(rows) - 0.5  # few answers are predicted by draws, not by the kernel of the one fit
+
     def _object_values(self) -> np.ndarray:
         return self.kernel_
 
