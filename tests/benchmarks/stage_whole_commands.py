@@ -218,7 +218,7 @@ def spark(folder: Path) -> Iterator[dict]:
     except spark_cluster.SparkMissing as error:
         yield row(STAGE, "Spark: left out", None, "", notes=str(error))
         return
-    conf = [f"--conf={key}={value}" for key, value in spark_cluster.CONF.items() if not key.endswith("JavaOptions")]
+    conf = [f"--conf={key}={value}" for key, value in spark_cluster.CONF.items()]
     few, size = ("--no-refits", "--guard", "off"), 1_000_000
     path, deltas = write(folder, "spark", 100, size), folder / "deltas"
     one = run(path, folder / "one", *few)

@@ -96,7 +96,8 @@ def test_the_majority_is_of_the_answers_that_were_not_held_out(whole):
 
 def test_the_table_has_them_on_the_judgements_that_refits_report_on():
     whole = snapshot_of(lines_of(quadruplets=0.0))
-    made = embedding.refit(whole, embedding.Params(dimensions=2, kernel="ste", ridge=0.3), 8)
+    quick = embedding.Params(dimensions=2, kernel="ste", ridge=0.3, participants="alike")
+    made = embedding.refit(whole, quick, 8)
     rows = {row["model"]: row for row in table(Published(whole, {"embedding": made}))}
     assert set(rows) == {"embedding", "adds3", "k1", "k2", "majority", "chance"}
     counts = count_figures(whole, 8)["adds3"]

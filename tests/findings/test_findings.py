@@ -30,6 +30,7 @@ from tests.support import reported
 from tests.support.facts import states
 
 QUICK = {"dimensions": 2, "kernel": "ste", "ridge": 0.3}
+ALIKE = {**QUICK, "participants": "alike"}  # without models of participants, which are most of such a fit
 
 
 def study(events: list[dict], **more) -> stream_engine.Study:
@@ -126,7 +127,7 @@ def copied(name: str = "z 2") -> list[dict]:
 
 
 def test_a_copy_of_a_participant_is_named_with_the_command_that_leaves_it_out():
-    made = study(copied()).fit("embedding", **QUICK)
+    made = study(copied()).fit("embedding", **ALIKE)
     found = findings(Facts(made.published, Commands("DIR", "stream-engine report f.csv")))
     (copy,) = found["copies"]
     assert copy.level == "warning" and states(copy.text, "z 2 … p3 (60)")
@@ -142,12 +143,12 @@ def test_a_copy_of_a_participant_is_named_with_the_command_that_leaves_it_out():
     assert "z 2" in next(iter(findings(Facts(made.published, Commands(lists=True)))["copies"])).command
     typed = Commands("DIR", "stream-engine report f.csv --exclude 'participant=z 2'")
     assert not findings(Facts(made.published, typed))["copies"], "a run warns before it excludes"
-    alone = study([event for event in copied() if event["worker"] != "z 2"]).fit("embedding", **QUICK)
+    alone = study([event for event in copied() if event["worker"] != "z 2"]).fit("embedding", **ALIKE)
     assert not known(alone)["copies"] and "included" not in sentences_of(known(alone)["accuracy"])
 
 
 def test_figures_that_count_flagged_participants_say_so(guessers):
-    found = known(study(guessers).fit("embedding", **QUICK))
+    found = known(study(guessers).fit("embedding", **ALIKE))
     names = {"accuracy", "noise_ceiling", "inter_rater_agreement"}
     texts = [each.text for topic in ("accuracy", "agreement") for each in found[topic] if each.what in names]
     assert len(texts) > 1 and all("3 flagged participants included" in each for each in texts)
@@ -283,7 +284,7 @@ def test_a_file_with_every_row_twice_is_told():
     events = responses(np.random.default_rng(4), {f"p{i}": 40 for i in range(6)}, n=8)
     asked = {(e["worker"], e["anchor"], frozenset((e["near"], e["far"]))): e for e in events}
     events = [*asked.values()]  # nobody is asked again
-    once, twice = (known(study(each).fit("embedding", **QUICK)) for each in (events, events * 2))
+    once, twice = (known(study(each).fit("embedding", **ALIKE)) for each in (events, events * 2))
     assert "test_retest_agreement" not in what(twice)
     assert "only_same_answers" not in what(once)
     (copies,) = (each for each in twice["agreement"] if each.what == "only_same_answers")
@@ -343,12 +344,12 @@ def test_what_can_be_gained_is_the_difference_of_the_printed_numbers():
 
 def test_one_participant_who_answers_again_agrees_with_nobody_but_themselves():
     events = responses(np.random.default_rng(4), {"p0": 40}, n=6) * 4
-    made = study(events).fit("embedding", **QUICK)
+    made = study(events).fit("embedding", **ALIKE)
     found = {each.what: each.text for topic in known(made).values() for each in topic}
     assert "0 answers are to a question that somebody else answered" in found["agreement_unknown"]
     assert {"test_retest_agreement", "only_same_answers"} & found.keys()
     assert not any("no participant is flagged" in each for each in quality.section(material(made.published)).notes)
-    few = study(responses(np.random.default_rng(4), {f"p{i}": 15 for i in range(5)}, n=3)).fit("embedding", **QUICK)
+    few = study(responses(np.random.default_rng(4), {f"p{i}": 15 for i in range(5)}, n=3)).fit("embedding", **ALIKE)
     assert "75 answers are to a question" in sentences_of(known(few)["agreement"])
 
 
@@ -528,7 +529,7 @@ def test_objects_with_too_few_comparisons_are_a_warning_and_in_no_group_and_nobo
             {"anchor": "o3", "near": name, "far": "o4", "worker": "p2"},
         ]
     made = study(events)
-    made.fit("embedding", **QUICK)
+    made.fit("embedding", **ALIKE)
     made.fit("clusters")
     whole = material(made.published, commands=Commands("S"))
     warning = next(each for each in warnings(whole.findings) if each.what == "few_comparisons")

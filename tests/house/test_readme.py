@@ -22,6 +22,13 @@ ELSEWHERE = {
 }
 
 
+@pytest.fixture(autouse=True)
+def quick_maps(monkeypatch):
+    """What is selected by default is tested on other pages: tutorials/survey.md, and what `make run` runs."""
+    params = '{ dimensions = 2, kernel = "ste", ridge = 1.0, participants = "alike" }'
+    monkeypatch.setenv("STREAM_ENGINE__REFITS__PARAMS__EMBEDDING", params)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A folder with the input files that the commands name."""

@@ -70,6 +70,13 @@ def built(source: Path, out: Path) -> Path:
     return wheel
 
 
+def built_by_uv(source: Path, out: Path) -> Path:
+    """The same by uv, which needs a third of the time to make the environment that builds it."""
+    by_uv("build", "-q", "--wheel", "-o", out, source, cwd=out, SOURCE_DATE_EPOCH="1700000000")
+    (wheel,) = out.glob("*.whl")
+    return wheel
+
+
 @pytest.fixture(scope="module")
 def release(tmp_path_factory) -> Path:
     """The wheel of a commit with the tag v9.8.7."""
@@ -89,12 +96,13 @@ def test_it_holds_the_product_and_nothing_else(release):
 
 
 def test_the_same_files_give_the_same_bytes_and_the_tag_gives_the_version(release, tmp_path):
+    """At another place, at another time, and by another tool."""
     (tmp_path / "elsewhere").mkdir()
     source = copied(tmp_path / "elsewhere")
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "all"], ["tag", "v9.8.7"]):
         said("git", *command, cwd=source)
     (tmp_path / "first").mkdir()
-    assert built(source, tmp_path / "first").read_bytes() == release.read_bytes()
+    assert built_by_uv(source, tmp_path / "first").read_bytes() == release.read_bytes()
     said("git", "commit", "-q", "--allow-empty", "-m", "after it", cwd=source)
     assert "9.8.8.dev1+g" in said(sys.executable, "-m", "setuptools_scm", cwd=source)
 
@@ -119,25 +127,15 @@ def test_its_readme_has_no_link_that_leads_nowhere(release):
     )
 
 
-def install(python: Path, what: str) -> None:
-    """Install into an environment as `deploy/install-locked` does: by uv, whose cache has what the lock file names."""
+def by_uv(*command: str | Path, cwd: Path, **more: str) -> str:
+    """What uv says to a command, as `deploy/install-locked` calls it: its cache has what the lock file names."""
     listed = said(sys.executable, "-m", "pip", "config", "list", cwd=ROOT)
     setting = {name: value.strip("'") for name, _, value in (line.partition("=") for line in listed.splitlines())}
-    more = {"UV_DEFAULT_INDEX": os.environ.get("PIP_INDEX_URL", setting.get("global.index-url"))}
-    more |= {"SSL_CERT_FILE": os.environ.get("PIP_CERT", setting.get("global.cert"))}
-    more = {name: value for name, value in more.items() if value and name not in os.environ}
-    more |= {} if os.access(Path.home(), os.W_OK) else {"UV_NO_CACHE": "1"}
-    said(
-        Path(sys.executable).with_name("uv"),
-        "pip",
-        "install",
-        "-q",
-        "--python",
-        python,
-        what,
-        cwd=python.parent,
-        **more,
-    )
+    index = {"UV_DEFAULT_INDEX": os.environ.get("PIP_INDEX_URL", setting.get("global.index-url"))}
+    index |= {"SSL_CERT_FILE": os.environ.get("PIP_CERT", setting.get("global.cert"))}
+    index = {name: value for name, value in index.items() if value and name not in os.environ}
+    index |= {} if os.access(Path.home(), os.W_OK) else {"UV_NO_CACHE": "1"}
+    return said(Path(sys.executable).with_name("uv"), *command, cwd=cwd, **index, **more)
 
 
 def take_bytecode(site: Path) -> None:
@@ -159,7 +157,7 @@ def test_it_works_where_there_is_no_checkout(release, tmp_path):
     kept = {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(ROOT / "stream_engine" / "__pycache__"))}
     said(sys.executable, "-m", "venv", "--without-pip", "venv", cwd=tmp_path)  # uv installs
     python = tmp_path / "venv" / "bin" / "python"
-    install(python, f"{release}[excel]")
+    by_uv("pip", "install", "-q", "--python", python, f"{release}[excel]", cwd=python.parent)
     take_bytecode(next(python.parent.parent.glob("lib/python3*/site-packages")))
     said(Path(sys.executable).with_name("uv"), "pip", "check", "--python", python, cwd=tmp_path)
     engine = tmp_path / "venv" / "bin" / "stream-engine"

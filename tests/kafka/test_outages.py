@@ -76,7 +76,7 @@ def test_killed_and_restarted_in_the_middle_loses_and_repeats_nothing(own_broker
         producer = KafkaProducer(
             bootstrap_servers=own_broker.bootstrap,
             request_timeout_ms=5000,
-            delivery_timeout_ms=60000,
+            delivery_timeout_ms=600_000,
             reconnect_backoff_max_ms=300,
             linger_ms=5,
         )
@@ -86,7 +86,7 @@ def test_killed_and_restarted_in_the_middle_loses_and_repeats_nothing(own_broker
                 half.set()
             if i % 20 == 0:
                 time.sleep(0.01)
-        producer.close(timeout=60)
+        producer.close(timeout=600)
 
     source = open_source(topic, client, {"max_poll_records": 100})
     writer = threading.Thread(target=write)

@@ -9,15 +9,23 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from stream_engine.refits import NEEDED_ARTIFACT, REFITS, kernel_refits, no_progress, refit_module, spectral
+from stream_engine.refits import (
+    NEEDED_ARTIFACT,
+    REFITS,
+    beta_choice,
+    kernel_refits,
+    no_progress,
+    refit_module,
+    spectral,
+)
 from stream_engine.state.artifact import Artifact
 from stream_engine.testing import check_refit
 from stream_engine.testing.refits import LAWS, SEED, as_bytes, planted
 from tests.refits.laws import EXCLUDED, PARAMS
 from tests.support.crafted_worlds import QUICK as QUICK_PARAMS
 
-# The laws hold for either kernel, whenever a solver stops and after any number of rounds; what is chosen besides is
-# chosen as by default.
+# The laws hold for either kernel, whenever a solver stops, after any number of rounds and whatever betas there are to
+# choose from; what is chosen besides is chosen as by default.
 QUICK_CHOICES = {
     "embedding": {"kernel": "ste"},
     "partial_order_embedding": {"tolerance": 1e-2},
@@ -30,6 +38,7 @@ QUICK_CHOICES = {
 def test_laws(name, law, monkeypatch):
     if reason := EXCLUDED.get(name, {}).get(law):
         pytest.skip(f"{name}: {reason}")
+    monkeypatch.setattr(beta_choice, "MULTIPLES", (2.0, 8.0))
     if law == "axes_are_declared":  # of arrays, which are the same without figures; those are most of a fit
         monkeypatch.setattr(kernel_refits.KernelEvaluation, "evaluate", lambda *_: None)
     check_refit(with_needed(name), (PARAMS | QUICK_CHOICES).get(name), only=law)

@@ -5,7 +5,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.support.pages import blocks, commands, run_command
 from tests.support.process import ENVIRONMENT, jsonl, summary
-from tests.support.spark_cluster import JVM
+from tests.support.spark_cluster import jvm
 
 PAGE = ROOT / "stream_engine" / "docs" / "how-to" / "spark.md"
 pytestmark = pytest.mark.spark
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.spark
 
 def test_as_it_stands(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(ENVIRONMENT, "JAVA_TOOL_OPTIONS", JVM)  # half the processor time
+    monkeypatch.setitem(ENVIRONMENT, "JAVA_TOOL_OPTIONS", jvm())  # half the processor time
     event = {"anchor": "lemon", "near": "lime", "far": "bread"}
     jsonl(tmp_path / "events-1.jsonl", [event, {**event, "far": "bun"}])
     for block in blocks(PAGE):

@@ -9,14 +9,17 @@ SCRAM, certificate made for the session by `keytool`), so that secrets and certi
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 import uuid
 from base64 import urlsafe_b64encode
+from functools import cache
 from pathlib import Path
 
 from tests.conftest import ROOT
 from tests.support.fetched_programs import Missing, jars_of
 from tests.support.process import free_ports, listens
+from tests.support.shared_classes import shared_classes
 
 POM = ROOT / "tests" / "kafka" / "pom.xml"
 VERSION = "4.3.1"
@@ -41,6 +44,19 @@ def java() -> str:
     if found is None:
         raise BrokerMissing("java is not on the path (Java 17, or KAFKA_BOOTSTRAP_SERVERS, is needed)")
     return found
+
+
+@cache
+def _classes() -> list[str]:
+    return shared_classes(f"kafka-{VERSION}", _run_once)
+
+
+def _run_once(option: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        broker = Broker(Path(folder))
+        broker.launch([option])
+        broker.wait_until_it_listens()
+        broker.stop()
 
 
 class Broker:
@@ -87,13 +103,14 @@ class Broker:
         self.launch()
         self.wait_until_it_listens()
 
-    def launch(self) -> None:
-        """Start without waiting: the first of several answers only when most of them are there."""
+    def launch(self, options: list[str] | None = None) -> None:
+        """Start without waiting: the first of several answers only when most of them are there. `options`: of Java,
+        instead of the one that shares classes."""
         assert self.process is None, "the broker is running already"
-        heap = ["-Xmx256m"] if len(self.quorum) > 1 else []
+        more = [*(["-Xmx256m"] if len(self.quorum) > 1 else []), *(_classes() if options is None else options)]
         with (self.folder / "broker.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [self.java, *JVM, *heap, "-cp", f"{self.lib}/*", "kafka.Kafka", str(self.folder / "server.properties")],
+                [self.java, *JVM, *more, "-cp", f"{self.lib}/*", "kafka.Kafka", str(self.folder / "server.properties")],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,

@@ -11,21 +11,24 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 from tests.conftest import ROOT
 from tests.support.fetched_programs import Missing, jars_of
 from tests.support.process import free_ports, listens, until
+from tests.support.shared_classes import shared_classes
 
 POM = ROOT / "tests" / "spark" / "pom.xml"
 # Short-lived processes on a small machine: start-up counts, not speed.
-JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
+_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
 CONF = {
     "spark.ui.enabled": "false",
     "spark.log.level": "ERROR",
     "spark.sql.shuffle.partitions": "2",
-    "spark.driver.extraJavaOptions": JVM,
-    "spark.executor.extraJavaOptions": JVM,
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.executor.memory": "512m",
@@ -40,7 +43,6 @@ ENVIRONMENT = {
     "PYSPARK_DRIVER_PYTHON": sys.executable,
     "OPENBLAS_NUM_THREADS": "1",
     "SPARK_DAEMON_MEMORY": "256m",
-    "SPARK_DAEMON_JAVA_OPTS": JVM,
 }
 
 
@@ -64,17 +66,31 @@ def kafka_jars() -> str:
     return ",".join(map(str, jars_of(POM, f"spark-kafka-{version}", SparkMissing)))
 
 
-def conf(**more: str) -> list[str]:
-    """--conf arguments."""
-    return [f"--conf={key}={value}" for key, value in (CONF | more).items()]
+@cache
+def jvm() -> str:
+    """Options of Java for every process of Spark."""
+    return " ".join([_JVM, *shared_classes(f"spark-{version('pyspark')}", _run_once)])
 
 
-def start(command: list[str], log: Path) -> subprocess.Popen:
+def _run_once(option: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        events = Path(folder) / "events.jsonl"
+        events.write_text('{"anchor": "a", "near": "b", "far": "c"}\n')
+        job(Path(folder) / "log", str(events), "--out", f"{folder}/out", java=f"{_JVM} {option}").wait(400)
+
+
+def conf(java: str = "") -> list[str]:
+    """--conf arguments; `java`: options of Java other than `jvm()`."""
+    options = {f"spark.{role}.extraJavaOptions": java or jvm() for role in ("driver", "executor")}
+    return [f"--conf={key}={value}" for key, value in (CONF | options).items()]
+
+
+def start(command: list[str], log: Path, environment: Mapping[str, str] = ENVIRONMENT) -> subprocess.Popen:
     """A process in a group of its own, what it says in a file."""
     with log.open("ab") as said:
         return subprocess.Popen(
             [str(part) for part in command],
-            env=ENVIRONMENT,
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=subprocess.STDOUT,
@@ -89,9 +105,9 @@ def kill(process: subprocess.Popen) -> None:
     process.wait(30)
 
 
-def job(log: Path, *arguments, master: str = "local[2]", jars: str = "", submit: tuple = ()) -> subprocess.Popen:
+def job(log: Path, *arguments, master: str = "local[2]", jars: str = "", java: str = "") -> subprocess.Popen:
     """`stream-engine spark-counts ARGUMENTS`."""
-    command = [sys.executable, "-m", "stream_engine", "spark-counts", *arguments, "--master", master, *conf(), *submit]
+    command = [sys.executable, "-m", "stream_engine", "spark-counts", *arguments, "--master", master, *conf(java)]
     return start([*command, *(["--jars", jars] if jars else [])], log)
 
 
@@ -114,12 +130,13 @@ class Standalone:
         self.url = f"spark://127.0.0.1:{port}"
         deploy, here = "org.apache.spark.deploy", ["--host", "127.0.0.1", "--webui-port", 0]
         master = [spark, f"{deploy}.master.Master", *here, "--port", port]
-        self.processes = [start(master, folder / "master.log")]
+        daemon = {**ENVIRONMENT, "SPARK_DAEMON_JAVA_OPTS": jvm()}
+        self.processes = [start(master, folder / "master.log", daemon)]
         until(lambda: listens(port), what="the master")
         worker = [spark, f"{deploy}.worker.Worker", *here, "--cores", 1, "--memory", "512m"]
         for number in range(workers):
             command = [*worker, "--work-dir", folder / f"work-{number}", self.url]
-            self.processes.append(start(command, folder / f"worker-{number}.log"))
+            self.processes.append(start(command, folder / f"worker-{number}.log", daemon))
 
     def kill(self, worker: int) -> None:
         kill(self.processes[1 + worker])
