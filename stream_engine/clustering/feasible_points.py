@@ -38,8 +38,9 @@ def _cheapest(shortfall: np.ndarray, deepest: float, X: np.ndarray) -> tuple[flo
         patch = np.maximum(shortfall - lift, 0.0)
         rows = patch.sum(axis=1)
         loss = n * lift + rows.sum() / trace_excess + 2 * rows.max()
-        if loss < best[0]:
-            best = loss, lift, patch
+        if loss >= best[0]:  # the loss is convex in the lift, so it rises from here on
+            break
+        best = loss, lift, patch
     return best[1], best[2]
 
 

@@ -1,7 +1,7 @@
 """The graded answer about clusters from all responses, without random seed: groups, their separation, their
 replication, and what positions within groups add."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -111,8 +111,14 @@ MIN_ERRORS_ABOVE_CHANCE = 3.0  # standard errors by which positions must predict
 MIN_VARIANCE = 1e-9  # of positions that are not all alike
 
 
+STAGES = 5  # of which `grade_clusters` reports the end, of all but the last
+
+
 def grade_clusters(
-    answers: Answers, points: np.ndarray | None = None, tied_dimensions: int | None = None
+    answers: Answers,
+    points: np.ndarray | None = None,
+    tied_dimensions: int | None = None,
+    progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> ClusterAnswer:
     """Groups of objects, how clearly they are separated, and how well they would replicate.
 
@@ -125,6 +131,8 @@ def grade_clusters(
         questions; otherwise the objects are embedded by STE in one to three dimensions.
     tied_dimensions : int, optional
         A smaller number of dimensions that predicts as well as d: the less clear grade of both is stated.
+    progress : callable
+        Called with the number of stages done, and their total.
 
     Returns
     -------
@@ -160,6 +168,7 @@ def grade_clusters(
     best = fits.best
     if not (best.points.var(axis=0).sum() > MIN_VARIANCE):
         return _cannot_tell(answers, "no positions", best.points.shape[1])
+    progress(1, STAGES)
     gain, error = _over_chance(fits)
     candidates = fits.candidates()
     separation = _separation(candidates, fits)
@@ -171,13 +180,16 @@ def grade_clusters(
         separation_of_fewer = _separation(fewer_fits.candidates(), fewer_fits)
         if GRADES.index(separation_of_fewer.grade) < GRADES.index(separation.grade):
             separation, tied_to, fits, best = separation_of_fewer, tied_dimensions, fewer_fits, fewer_fits.best
+    progress(2, STAGES)
     labels = _partition(best.points, separation.k)
     all_labels = np.full(answers.n_objects, -1, np.int32)
     all_labels[object_ids] = labels
     variance = best.errors.variance * design_effect(
         best.points, _workers_of(fits, asked_answers), best.lapse, best.errors.variance
     )
+    progress(3, STAGES)
     replicates = replication(best.points, variance, labels)
+    progress(4, STAGES)
     within_gain, within_gain_se = _gain_within(fits.questions, best, labels)
     stability, second = np.zeros(answers.n_objects), np.full(answers.n_objects, -1, np.int32)
     stability[object_ids], second[object_ids] = replicates.stability, replicates.second

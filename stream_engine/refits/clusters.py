@@ -98,7 +98,7 @@ def refit(
         else:
             tied = figure(needed.report, "dimensions_tied")
             points = np.asarray(needed.arrays["X"][ids], np.float64)
-            answer = grade_clusters(answers, points, None if tied is None else int(tied))
+            answer = grade_clusters(answers, points, None if tied is None else int(tied), progress)
     progress(1, 1, clearer_than=None if np.isnan(answer.clearer_than) else answer.clearer_than)
     return _artifact(snapshot, params, seed, previous, ids, answer, needed)
 

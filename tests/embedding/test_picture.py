@@ -61,3 +61,23 @@ def test_margins_say_which_pair_the_picture_has_nearer():
         near, far = np.linalg.norm(points[i] - points[j]), np.linalg.norm(points[k] - points[l])
         assert np.sign(margin) == (0 if {i, j} == {k, l} else np.sign(far - near))
     assert len(picture.margins(points, rows[:0])) == 0
+
+
+@pytest.mark.parametrize(("d", "n_fits"), [(2, 2), (10, 1)])
+def test_of_many_questions_some_say_whether_all_are_fitted(d, n_fits, monkeypatch):
+    points, sizes = spread(d), []
+    questions = asked(points)
+    whole = picture.picture(points, questions, 0.1)
+    fit = picture.fit
+
+    def counted(asked, *given, **more):
+        sizes.append(len(asked.rows))
+        return fit(asked, *given, **more)
+
+    monkeypatch.setattr(picture, "fit", counted)
+    monkeypatch.setattr(picture, "TRIED_QUESTIONS", len(questions.rows) // 3)
+    monkeypatch.setattr(picture, "TRIED_MARGIN", 0.0)
+    quick = picture.picture(points, questions, 0.1)
+    assert sizes[0] == pytest.approx(len(questions.rows) / 3, abs=1)
+    assert sizes[1:] == [len(questions.rows)] * (n_fits - 1)
+    assert quick.by == whole.by and quick.trustworthiness == pytest.approx(whole.trustworthiness, abs=0.02)

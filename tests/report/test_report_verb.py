@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from stream_engine.refits import quick_map
 from stream_engine.service import run
 from stream_engine.service.http import make_export
+from stream_engine.state.artifact import PRELIMINARY
+from stream_engine.state.store import Store
 from tests.support.facts import states
 from tests.support.process import engine, jsonl, one_line
 from tests.support.reported import QUICK, answers, held, names, state
@@ -208,3 +211,12 @@ def test_a_page_of_a_run_has_a_quick_map_while_the_embedding_is_fitted(tmp_path)
         assert make_export.main(str(bare), "latest", "page", "plain", str(folder), "", first_map) == 0
         page = (folder / "page.html").read_text()
         assert ("Preliminary" in page) == bool(first_map)
+
+
+def test_a_quick_map_of_many_answers_is_fitted_to_a_sample(tmp_path, monkeypatch):
+    published = Store(state(tmp_path, answers(8, 400), "--no-refits")).published()
+    monkeypatch.setattr(quick_map, "SAMPLED_ANSWERS", 200)
+    report = quick_map.with_quick_map(published).artifacts["embedding"].report
+    assert report[PRELIMINARY] and 100 < report["answers"] < 300
+    monkeypatch.setattr(quick_map, "MAX_COMPARISONS", 300)
+    assert quick_map.with_quick_map(published) is published
