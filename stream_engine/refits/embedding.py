@@ -6,7 +6,7 @@ figures of the report are cross-fitted, each with a selection of its own. Memory
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Event
 from typing import Annotated, Any, Literal
 
@@ -170,6 +170,8 @@ def refit(
         predictor = FoldPredictor(responses.answers, models, seed)
         with ThreadPoolExecutor(1, "final") as executor:
             final = executor.submit(_final_fit, chosen, published_answers, previous, models, seed, limits)
+            if len(answers.rows) > MAX_SEARCHED_ANSWERS:  # memory for one model at a time; its fits use both cores
+                wait([final])
             figures = cross_fit.evaluate(
                 responses,
                 plan,

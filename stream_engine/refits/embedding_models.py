@@ -12,8 +12,8 @@ from stream_engine.embedding.fit import Embedding, with_setting
 from stream_engine.embedding.held_out import population_lapse
 from stream_engine.embedding.posterior import Posterior, has_few_answers, posterior
 from stream_engine.embedding.questions import Questions, of_answers
+from stream_engine.embedding.weight_selection import FOLD_TOLERANCE
 
-FOLD_TOLERANCE = 3e-4  # of a fold's fit with weights: one that went on predicted no better (food100, portraits36)
 MIN_PARTICIPANT_ANSWERS = 20  # answers that a participant needs for a lapse rate of their own; others share one
 # A setting is searched with at most so many answers, or so many an object where that is more: the ridge is a prior,
 # and does not depend on the number of answers.
