@@ -48,6 +48,7 @@ def score_tests(fit: Embedding, answers: Answers) -> tuple[ScoreTest, ScoreTest]
     blocks = list(itertools.pairwise(np.searchsorted(participant, np.arange(len(answers.participants) + 1)).tolist()))
     near, far = (gap * answers.times[:, None] for gap in score_gaps(fit, answers))
     scores = sparse_scores(answers.rows, near, far, len(fit.points))
+    scores.sum_duplicates()
     if len(first) < len(answers.rows):
         units = csr_array((np.ones(len(answers.rows)), np.arange(len(answers.rows)), [*first, len(answers.rows)]))
         scores = csr_array(units @ scores)
@@ -63,9 +64,16 @@ def score_tests(fit: Embedding, answers: Answers) -> tuple[ScoreTest, ScoreTest]
 
     total = symmetric * (far.T @ from_far - near.T @ from_near)[row, column]
     return (
-        _test(lambda begin, end: scores[begin:end], scores.sum(axis=0), times, blocks),
+        _test(lambda begin, end: _rows(scores, begin, end), scores.sum(axis=0), times, blocks),
         _test(stretching, total, times, blocks),
     )
+
+
+def _rows(matrix: csr_array, begin: int, end: int) -> csr_array:
+    """The rows from begin to end, without a copy."""
+    ends = matrix.indptr[begin : end + 1]
+    at = slice(ends[0], ends[-1])
+    return csr_array((matrix.data[at], matrix.indices[at], ends - ends[0]), shape=(end - begin, matrix.shape[1]))
 
 
 @njit(cache=True, nogil=True)
@@ -96,8 +104,9 @@ def _test(
     for number, (begin, end) in enumerate(blocks):
         if end - begin > 1:
             own, t = scores_of(begin, end), times[begin:end]
-            size[number] = float(((own.sum(axis=0) - t.sum() * mean) ** 2).sum())
-            trace[number] = (own**2).sum() - 2 * (t @ own) @ mean + (t @ t) * (mean @ mean)
+            values = own.ravel() if isinstance(own, np.ndarray) else own.data
+            size[number] = float(((np.ones(end - begin) @ own - t.sum() * mean) ** 2).sum())
+            trace[number] = values @ values - 2 * (t @ own) @ mean + (t @ t) * (mean @ mean)
             projection = own @ probes - np.outer(t, mean @ probes)
             square[number] = ((own.T @ projection - np.outer(mean, t @ projection)) ** 2).sum() / (
                 1 if exact else PROBES

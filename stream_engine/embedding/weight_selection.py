@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stream_engine.embedding.calibration import calibrate
-from stream_engine.embedding.fit import ROUGH
 from stream_engine.embedding.held_out import known_lapses, population_lapse
 from stream_engine.embedding.individual import (
     SHRINKAGES,
@@ -33,6 +32,7 @@ FIRST_SHRINKAGE = SHRINKAGES[len(SHRINKAGES) // 2]
 DIMENSIONS = (2, 3, 4, 5, 8, 12, 18, 27)
 MIN_GAIN = 2e-3  # nats an answer by which another number must be better: the standard error of 5,000 answers
 AXES_ANSWERS = 40_000  # to which the fit is made whose axes all others begin at
+FOLD_TOLERANCE = 3e-4  # of a fit without a fold: one that went on predicted no better (food100, portraits36)
 HIGH_LAPSE = 0.3  # a lapse rate that may be that of a participant who sees things differently,
 MAX_POOLED_DIMENSIONS = 3  # and more dimensions have room for what either group sees
 
@@ -116,7 +116,7 @@ class _Search:
         """The fit with weights to the answers of all other folds; the first one begins at the map, turned onto `axes`
         or else those of a part of the answers."""
         key, questions = (fold, setting.d, setting.pooled), self.folds.questions[fold]
-        last, options = self.last_fits.get(key), {"tolerance": ROUGH} | self.folds.options
+        last, options = self.last_fits.get(key), {"tolerance": FOLD_TOLERANCE} | self.folds.options
         if last is None:
             axes = self.axes(setting) if axes is None else axes
             fit = fit_with(questions, self.folds.maps[fold], setting, axes, **options)

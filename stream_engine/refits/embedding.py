@@ -6,8 +6,8 @@ figures of the report are cross-fitted, each with a selection of its own. Memory
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from threading import Event
+from concurrent.futures import ThreadPoolExecutor, wait
+from threading import Event, Lock
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -172,8 +172,13 @@ def refit(
         models = ParticipantModels(answers, options)
         limits = {"tolerance": tolerance, "max_iterations": max_iterations}
         predictor = FoldPredictor(responses.answers, models, seed)
+        counts_dimensions = not params.dimensions and are_connected(components(snapshot))
         with ThreadPoolExecutor(1, "final") as executor:
             final = executor.submit(_final_fit, chosen, published_answers, previous, models, seed, limits)
+            if len(answers.rows) > MAX_SEARCHED_ANSWERS:  # memory for one model at a time; its fits use both cores
+                wait([final])
+            if counts_dimensions:
+                support = executor.submit(_dimensions_report, published_responses, published_answers, chosen, search)
             figures = cross_fit.evaluate(
                 responses,
                 plan,
@@ -187,8 +192,7 @@ def refit(
         embedding = fit.model.embedding
         report = fit_report(fit, responses, figures) | {"settings": predictor.settings}
         if not params.dimensions:
-            connected = are_connected(components(snapshot))
-            report |= _dimensions_report(published_responses, fit, search) if connected else dict(OF_SEVERAL_SETS)
+            report |= support.result() if counts_dimensions else OF_SEVERAL_SETS
         n_dimensions = embedding.points.shape[1]
         report["no_regions"] = reason_for_no_regions(fit.questions, chosen, options.given_dimensions, n_dimensions)
         report["draws"] = 0 if fit.draws is None else len(fit.draws.lapse)
@@ -226,6 +230,7 @@ class _SettingSearch:
 
     def __init__(self, params: Params, options: ModelOptions, n_choices: int, progress: Progress):
         self.params, self.options, self.n_choices, self.progress = params, options, n_choices, progress
+        self.lock = Lock()  # of the progress, which two threads report
         self.stop = Event()  # set once the progress asked the refit to end
         self.fits, self.expected_fits = 0, USUAL_FITS * n_choices
 
@@ -235,9 +240,10 @@ class _SettingSearch:
 
     def report_progress(self, done: int, total: int, **figures: Any) -> bool:
         """One more fit is done; whether to end."""
-        self.fits += 1
-        if self.progress(self.fits, max(self.expected_fits, self.fits + 1), **figures):
-            self.stop.set()
+        with self.lock:
+            self.fits += 1
+            if self.progress(self.fits, max(self.expected_fits, self.fits + 1), **figures):
+                self.stop.set()
         return self.stop.is_set()
 
     def choose(self, part: np.ndarray, responses: Responses, answers: Answers) -> Choice:
@@ -308,11 +314,13 @@ OF_SEVERAL_SETS = {
 }
 
 
-def _dimensions_report(responses: Responses, fit: FinalFit, search: _SettingSearch) -> dict[str, Any]:
+def _dimensions_report(
+    responses: Responses, answers: Answers, chosen: Choice, search: _SettingSearch
+) -> dict[str, Any]:
     """How many dimensions the answers support, and which numbers predict as well as the best."""
-    chosen, lapse_option = fit.chosen, search.options.lapse_option
+    frequent, lapse_option = without_rare_participants(answers), search.options.lapse_option
     support = dimensions.report_of(
-        responses, fit.answers, chosen, PUBLISHED_SEED, progress=search.report_progress, **lapse_option
+        responses, frequent, chosen, PUBLISHED_SEED, progress=search.report_progress, **lapse_option
     )
     return support | {
         "dimensions_interval": list(chosen.interval) if chosen.interval else None,

@@ -19,10 +19,10 @@ from stream_engine.embedding.posterior import (
     posterior,
 )
 from stream_engine.embedding.questions import Questions, of_answers
+from stream_engine.embedding.weight_selection import FOLD_TOLERANCE
 from stream_engine.evaluation.answer_probabilities import probabilities
 from stream_engine.evaluation.responses import PUBLISHED_SEED
 
-FOLD_TOLERANCE = 3e-4  # of a fold's fit with weights: one that went on predicted no better (food100, portraits36)
 # Few answers are averaged unless one fit predicts better by so many standard errors: its setting was selected by the
 # same validation sets, and with all answers draws gain more. The errors are those of independent comparisons, as the
 # draws take them: those of a response depend on each other, and so much the less is tolerated.

@@ -8,7 +8,7 @@ import scipy.stats
 
 from stream_engine.data.answers import Answers
 from stream_engine.embedding.differences import ALIKE, DIFFER, combined_log_odds, differences, fit_parts
-from stream_engine.embedding.ellipses import covariances, radius
+from stream_engine.embedding.ellipses import covariances, radius, score_gaps
 from stream_engine.embedding.fit import Setting, fit, fit_carefully
 from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.individual import Weights, fit_weights, fit_with, weighted_loss, weighted_margins
@@ -16,7 +16,7 @@ from stream_engine.embedding.own_map_selection import cautious_settings
 from stream_engine.embedding.own_maps import AVERAGE, DRAWS, SETTINGS, own_maps, selected_maps
 from stream_engine.embedding.participant_groups import dip, participant_groups
 from stream_engine.embedding.questions import of_answers
-from stream_engine.embedding.score_test import score_tests
+from stream_engine.embedding.score_test import _add_stretching, score_tests
 from stream_engine.embedding.stacking import losses as stacking_losses
 from stream_engine.embedding.stacking import stack_coefficients
 from stream_engine.evaluation.answer_probabilities import margins, probability
@@ -202,6 +202,23 @@ def test_coefficients_stay_at_the_groups_map_unless_answers_say_otherwise():
     assert np.abs(coefficients(alike) - [1, 0]).max() < 0.4
     made = coefficients([*alike[:10], person(400, 0.0, 1.0)])
     assert np.abs(made[-1] - [0, 1]).max() < 0.25 and np.abs(made[:-1] - [1, 0]).max() < 0.5
+
+
+def test_slopes_in_a_stretched_map_are_those_of_finite_differences():
+    answers = world(5, people=2, each=5).answers
+    one = fit(of_answers(answers), 2, 0.3, max_iterations=5)
+    points, (i, j, k, l), lapse = one.points, answers.rows.T, one.lapse[answers.participant + 1]
+    near, far = score_gaps(one, answers)
+    slopes = np.zeros((len(i), 3))
+    ends = np.arange(len(i) + 1)
+    _add_stretching(near, points[i] - points[j], far, points[k] - points[l], ends, slopes)
+    for column, (a, b) in enumerate(zip(*np.triu_indices(2), strict=True)):
+        stretched = np.zeros((2, 2))
+        stretched[a, b] = stretched[b, a] = 1e-5
+        more, less = (
+            np.log(probability(margins(points + sign * points @ stretched, answers.rows), lapse)) for sign in (1, -1)
+        )
+        np.testing.assert_allclose(slopes[:, column], (more - less) / 2e-5, rtol=1e-5, atol=1e-7)
 
 
 def test_score_tests_have_their_level():

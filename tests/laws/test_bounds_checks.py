@@ -90,6 +90,7 @@ TESTS = (
     "threshold_falls",
     "likelihood_is_the_formula",
     "weights_of_1_are_one_map",
+    "stretched_map",
     "coefficients_stay",
     "stochastic_step",
     "best_one_that_the_quota",
