@@ -175,6 +175,14 @@ def test_no_number_of_dimensions_is_said_of_several_sets():
         assert ("no meaning" in methods.paper(facts)) is several
 
 
+@pytest.mark.parametrize("draws", [0, 64])
+def test_the_text_for_a_paper_says_what_predictions_are_averaged_over(draws):
+    report = {"d": 2, "kernel": "ste", "draws": draws}
+    facts = Facts(Published(study(copied()).snapshot, {"embedding": Artifact("embedding", "", 0, {}, 0, {}, report)}))
+    assert ("predicted by the mean over 64 draws" in methods.paper(facts)) is (draws > 0)
+    assert ("draws" in methods.paper(facts)) is (draws > 0)
+
+
 def test_honest_participants_are_flagged_in_no_more_studies_than_the_level():
     """Ten participants in each of 40 studies: at a level of 5 % for all participants together, more than 6 studies
     with a flag have a probability below .01."""

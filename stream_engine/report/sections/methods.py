@@ -160,6 +160,8 @@ def _embedding(report: Mapping[str, Any], connected: bool) -> Iterator[str]:
         f"A {kernel} in {some(int(d), 'dimension')}, with a lapse rate for random answers, was fitted by penalized "
         "maximum likelihood."
     )
+    if draws := figure(report, "draws"):
+        yield f"Answers were predicted by the mean over {int(draws)} draws from a posterior (Hamiltonian Monte Carlo)."
     least = figure(report, "dimensions_at_least")
     if not connected:
         yield "The number of dimensions has no meaning for sets that were not compared with each other."
