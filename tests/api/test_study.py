@@ -62,8 +62,6 @@ def study(answers):
 def test_what_is_asked_for_is_fitted_once_and_kept(study):
     before, artifact = study.fitted, study.published.artifacts["embedding"]
     assert study.map(None).points is not None and study.published.artifacts["embedding"] is artifact
-    same = embedding.refit(study.snapshot, embedding.Params(), 3)
-    assert b"".join(map(bytes, encode(same)[0])) == b"".join(map(bytes, encode(artifact)[0]))
     assert study.map(1).d == 1
     assert study.fitted == before and study.published.artifacts["embedding"] is artifact
     assert study.details("embedding")["kernel"] in ("ste", "t-ste")
@@ -73,6 +71,14 @@ def test_what_is_asked_for_is_fitted_once_and_kept(study):
             study.map(d)
     with pytest.raises(ValueError, match="^clusters: k: got 0, expected"):
         study.clusters(0)
+
+
+def test_what_is_fitted_by_default_is_what_the_refit_fits(answers):
+    study = se.read(answers.head(200), seed=3)
+    assert study.map(None).d and study.fitted == ("embedding",)
+    same = embedding.refit(study.snapshot, embedding.Params(), 3)
+    artifact = study.published.artifacts["embedding"]
+    assert b"".join(map(bytes, encode(same)[0])) == b"".join(map(bytes, encode(artifact)[0]))
 
 
 def test_a_fit_with_parameters_replaces_the_one_before(answers):
@@ -261,7 +267,7 @@ def test_questions(study, answers):
 
 
 def test_the_report(answers, tmp_path, monkeypatch):
-    study, pages, real = se.read(answers), [], writing.write
+    study, pages, real = se.read(answers.head(200)), [], writing.write
 
     def noted(published, out, *more):
         done = real(published, out, *more)
@@ -329,7 +335,7 @@ def test_a_study_is_saved_and_read(answers, tmp_path):
 
 def test_who_is_excluded_can_be_included_after_saving_and_reading(answers, tmp_path):
     study = se.read(answers.assign(worker=np.arange(len(answers)) % 3))
-    fewer = study.exclude(1).fit("embedding", **QUICK)
+    fewer = study.exclude(1).fit("embedding", **QUICK, participants="alike")
     again = se.read(fewer.save(tmp_path / "state"))
     assert again.published.excluded == ("1",) and again.fitted == ("embedding",)
     assert again.snapshot.counters["comparisons"] == fewer.snapshot.counters["comparisons"]
@@ -338,7 +344,8 @@ def test_who_is_excluded_can_be_included_after_saving_and_reading(answers, tmp_p
     everybody = again.include("1")
     assert everybody.published.excluded == () and everybody.fitted == ()
     assert everybody.snapshot.counters["comparisons"] == study.snapshot.counters["comparisons"]
-    assert excluded_of(again.exclude("2").fit("embedding", **QUICK).published.artifacts["embedding"]) == ("1", "2")
+    both = again.exclude("2").fit("embedding", **QUICK, participants="alike")
+    assert excluded_of(both.published.artifacts["embedding"]) == ("1", "2")
 
 
 @pytest.mark.parametrize(

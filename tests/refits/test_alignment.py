@@ -42,6 +42,7 @@ NOISE = np.random.default_rng(1).normal(size=(30, 3))
 @pytest.fixture(scope="module")
 def study():
     study = se.read(EVENTS, frames="arrow")
+    study.fit("embedding", dimensions=3, kernel="ste", ridge=0.3, participants="alike")
     study.align({"true": dict(zip(WORLD.names, WORLD.features)), "noise": dict(zip(WORLD.names[:25], NOISE))})
     return study
 

@@ -26,6 +26,7 @@ from tests.support.kernel_reference import snapshot_of
 
 N = 14
 QUICK = embedding.Params(dimensions=2, kernel="ste", ridge=0.3)
+ALIKE = msgspec.structs.replace(QUICK, participants="alike")  # without models of participants, most of such a fit
 QUICK_ALL = embedding.Params(dimensions=2, kernel="ste", ridge=0.3, lapse="all")
 
 
@@ -78,15 +79,15 @@ def test_every_answer_is_of_one_part(accumulators):
 @pytest.mark.parametrize("accumulators", [(*ALL, "worker_votes"), (*ALL, "judgements")])
 def test_those_who_guess_are_named(accumulators, monkeypatch):
     made, _ = snapshot(accumulators, m=1800)
-    arrays = embedding.refit(made, QUICK, 0, evaluate=False).arrays
+    arrays = embedding.refit(made, ALIKE, 0, evaluate=False).arrays
     lapse = dict(zip(unpack_names(arrays["utf8"], arrays["offsets"]), arrays["worker_lapse"]))
     assert len(lapse) == 12
     assert min(lapse[f"w{w}"] for w in range(4)) > max(lapse[f"w{w}"] for w in range(4, 12))
     for how in ("all", "none"):
-        one = embedding.refit(made, msgspec.structs.replace(QUICK, lapse=how), 0, evaluate=False).arrays
+        one = embedding.refit(made, msgspec.structs.replace(ALIKE, lapse=how), 0, evaluate=False).arrays
         assert len(one["worker_lapse"]) == 0 and (float(one["lapse"]) > 0) == (how == "all")
     monkeypatch.setattr(embedding_models, "MIN_PARTICIPANT_ANSWERS", 1000)
-    few = embedding.refit(made, QUICK, 0, evaluate=False).arrays
+    few = embedding.refit(made, ALIKE, 0, evaluate=False).arrays
     assert np.ptp(few["worker_lapse"]) < 1e-12
 
 
@@ -119,13 +120,13 @@ def test_few_answers_are_predicted_by_the_average_over_draws():
 def test_regions_are_only_offered_where_they_cover():
     """Not of few answers where the number of dimensions was chosen; given the model they are."""
     few, _ = snapshot((*ALL, "judgements"), m=900, guessers=0)
-    made = embedding.refit(few, embedding.Params(), 1, evaluate=False)
+    made = embedding.refit(few, embedding.Params(participants="alike"), 1, evaluate=False)
     assert states(made.report["no_regions"], "fewer than 75 times") and "covariance" in made.arrays
-    assert not has_regions(made) and embedding.refit(few, QUICK, 1, evaluate=False).report["no_regions"] is None
+    assert not has_regions(made) and embedding.refit(few, ALIKE, 1, evaluate=False).report["no_regions"] is None
     table = exports.contents("embedding", Published(few, {"embedding": made}))["embedding"].tables["embedding"]
     assert not any(name.startswith("sd_") for name in table)
     many, _ = snapshot((*ALL, "judgements"), m=1620, guessers=0)
-    many = embedding.refit(many, embedding.Params(), 1, evaluate=False)
+    many = embedding.refit(many, embedding.Params(participants="alike"), 1, evaluate=False)
     low, high = many.report["dimensions_interval"]
     assert many.report["d"] == low < high, "of numbers that predict alike, the smallest"
     assert many.report["no_regions"] is None and has_regions(many)
