@@ -25,7 +25,7 @@ MIN_FIT_TRUST = 0.95  # trustworthiness from which on the fit is as good a pictu
 MIN_LAYOUT_OBJECTS, MAX_LAYOUT_OBJECTS = 30, 3000  # objects that a layout is made of; of more it takes minutes
 PERPLEXITY = 20.0
 TRIED_QUESTIONS = 300_000  # questions of which one in two or more are tried first, about so many
-TRIED_MARGIN = 0.1  # of their fit's trustworthiness below `MIN_FIT_TRUST`, up to which all questions are fitted
+TRIED_MARGIN = 0.03  # of their fit's trustworthiness below `MIN_FIT_TRUST`, up to which all questions are fitted
 GAP = 0.3  # of its width lies between a set of objects and the next, which was never compared with it
 
 
