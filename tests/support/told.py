@@ -456,8 +456,8 @@ def studied() -> Published:
     tested |= {name: np.array(answer[name]) for name in ("clearer_than", "detection_limit")}
     note = "Two groups and one object by itself, separated (clearer than 96.4 % of continua); "
     note += "the same partition is expected in a replication "
-    note += "(ARI .91, 95 % CI .84 to .96); positions within the groups still carry information (.013 ± .004 nats an "
-    filled("clusters", tested, replication=again, **answer, note=f"{note}answer).")
+    note += "(ARI .91, 95 % CI .84 to .96); positions within the groups still carry information (.013 nats an "
+    filled("clusters", tested, replication=again, **answer, note=f"{note}answer, SE .004).")
     criterion = {"2": 0.4123, "3": 0.5234, "4": 0.4712}
     program = {"criterion": np.array([*criterion.values()]), "criterion_k": np.array([2, 3, 4])}
     program |= {"criterion_converged": np.array([True, True, False])}
