@@ -151,16 +151,14 @@ def refit(
     """
     options = _model_options(params)
     with threadpool_limits(1):
-        responses, answers = answers_of(snapshot, seed, params.lapse == "worker")
-        if max_answers is not None:
-            answers = answers.sample(max_answers)
+        responses, answers = _answers_to_fit(snapshot, seed, params, max_answers)
         _check(snapshot, answers)
         # The number of dimensions, the kernel and the ridge of the published map are given, or selected by the log loss
         # on a validation set that is the same for every seed. Its figures are cross-fitted (`evaluation.cross_fit`),
         # each with a selection of its own.
         published_responses, published_answers = responses, answers
         if seed != PUBLISHED_SEED:
-            published_responses, published_answers = answers_of(snapshot, PUBLISHED_SEED, params.lapse == "worker")
+            published_responses, published_answers = _answers_to_fit(snapshot, PUBLISHED_SEED, params, max_answers)
         plan = cross_fit.plan(responses, validation_share, evaluate)
         search = _SettingSearch(params, options, len(plan.responses) + len(plan.participants), progress)
         part = cross_fit.plan(published_responses, validation_share).responses[0].part
@@ -189,22 +187,11 @@ def refit(
                 stopped=search.stop.is_set,
             )
         fit = final.result()
-        embedding = fit.model.embedding
-        report = fit_report(fit, responses, figures) | {"settings": predictor.settings}
-        if not params.dimensions:
-            report |= support.result() if counts_dimensions else OF_SEVERAL_SETS
-        n_dimensions = embedding.points.shape[1]
-        report["no_regions"] = reason_for_no_regions(fit.questions, chosen, options.given_dimensions, n_dimensions)
-        report["draws"] = 0 if fit.draws is None else len(fit.draws.lapse)
-        arrays = _map_arrays(fit, options, report.get("dimensions_at_least"))
-        differences, participants_arrays = _participant_results(fit, predictor, figures, snapshot.objects)
-        report["individual_differences"] = differences
-        arrays |= participants_arrays
-        if n_dimensions > 2:
-            flat_map = picture.picture(embedding.points, fit.questions, chosen.setting.ridge)
-            arrays["picture"] = flat_map.points
-            report["picture"] = picture_report(flat_map, figures)
-    progress(1, 1, log_likelihood=embedding.log_likelihood)
+        of_dimensions: dict[str, Any] = {} if params.dimensions else OF_SEVERAL_SETS
+        if counts_dimensions:
+            of_dimensions = support.result()
+        arrays, report = _results(fit, of_dimensions, figures, predictor, responses, snapshot.objects)
+    progress(1, 1, log_likelihood=fit.model.embedding.log_likelihood)
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
 
 
@@ -215,6 +202,14 @@ def _model_options(params: Params) -> ModelOptions:
         given_dimensions=params.dimensions is not None,
         given_setting=params.dimensions is not None or params.kernel is not None or params.ridge is not None,
     )
+
+
+def _answers_to_fit(
+    snapshot: Snapshot, seed: int, params: Params, max_answers: int | None
+) -> tuple[Responses, Answers]:
+    """All responses, and their answers or a sample of about `max_answers`."""
+    responses, answers = answers_of(snapshot, seed, params.lapse == "worker")
+    return responses, answers if max_answers is None else answers.sample(max_answers)
 
 
 def _check(snapshot: Snapshot, answers: Answers) -> None:
@@ -326,6 +321,31 @@ def _dimensions_report(
         "dimensions_interval": list(chosen.interval) if chosen.interval else None,
         "dimensions_tied": chosen.smallest.setting.d if chosen.smallest else None,
     }
+
+
+def _results(
+    fit: FinalFit,
+    of_dimensions: dict[str, Any],
+    figures: dict[str, HeldOut],
+    predictor: FoldPredictor,
+    responses: Responses,
+    objects: Sequence[str],
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the report of the artifact; `of_dimensions` says how many dimensions the answers support."""
+    embedding, options = fit.model.embedding, predictor.models.options
+    report = fit_report(fit, responses, figures) | {"settings": predictor.settings} | of_dimensions
+    n_dimensions = embedding.points.shape[1]
+    report["no_regions"] = reason_for_no_regions(fit.questions, fit.chosen, options.given_dimensions, n_dimensions)
+    report["draws"] = 0 if fit.draws is None else len(fit.draws.lapse)
+    arrays = _map_arrays(fit, options, report.get("dimensions_at_least"))
+    differences, participants_arrays = _participant_results(fit, predictor, figures, objects)
+    report["individual_differences"] = differences
+    arrays |= participants_arrays
+    if n_dimensions > 2:
+        flat_map = picture.picture(embedding.points, fit.questions, fit.chosen.setting.ridge)
+        arrays["picture"] = flat_map.points
+        report["picture"] = picture_report(flat_map, figures)
+    return arrays, report
 
 
 def _participant_results(

@@ -83,7 +83,7 @@ class ParticipantModels:
         if id(chosen) not in self._selections:
             available = self.answers if chosen.test_units is None else self.answers.without(chosen.test_units)
             frequent = without_rare_participants(available)
-            map_of_group = group_map  # where nobody is named, nothing is selected
+            map_of_group = group_map  # where no participant is named, nothing is selected
             if (frequent.participant >= 0).any():
                 map_of_group = with_setting(of_answers(frequent), chosen.setting, (group_map.points,), **lapse_option)
             self._selections[id(chosen)] = chosen, self._select(chosen, frequent, map_of_group, only_weights)

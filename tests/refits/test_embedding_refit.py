@@ -102,6 +102,16 @@ def test_the_figures_are_those_of_what_predict_says_and_knowing_the_worker_is_to
     assert report["log_loss"] > told and embedding.refit(snapshot(ALL)[0], QUICK, 0).report["knowing_worker"] is None
 
 
+def test_a_sample_of_the_answers_is_the_same_for_every_seed():
+    made, _ = snapshot(ALL, m=900, guessers=0)
+    whole, *samples = (
+        embedding.refit(made, QUICK_ALL, seed, evaluate=False, max_answers=most).arrays["X"]
+        for seed, most in ((0, None), (0, 400), (1, 400))
+    )
+    np.testing.assert_array_equal(*samples)
+    assert np.abs(whole - samples[0]).max() > 1e-3
+
+
 def test_few_answers_are_predicted_by_the_average_over_draws():
     """By `predict` and by the figures; not where the model was given."""
     made, points = snapshot((*ALL, "judgements"), m=150, guessers=0)

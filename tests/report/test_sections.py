@@ -198,7 +198,7 @@ def test_no_text_for_a_paper_describes_a_preliminary_map(study):
         assert ("cross-validation" in maker("methods")(material(state)).says) == described
 
 
-def test_response_times_that_nobody_has_are_no_columns(study):
+def test_response_times_without_values_are_no_columns(study):
     made = material(study, workers=True)
     seconds = made.facts.participants.responding.seconds
     (table,) = maker("workers")(made).tables
@@ -210,7 +210,7 @@ def test_response_times_that_nobody_has_are_no_columns(study):
 
 
 @pytest.mark.parametrize("power, passed", [(None, False), (0.01, False), (0.9, True)])
-def test_a_check_that_notices_nobody_is_not_passed(study, power, passed):
+def test_a_check_without_power_is_not_passed(study, power, passed):
     facts = material(study).facts
     facts.participants = facts.participants._replace(reasons=("",), power=power)
     assert ("no participant is flagged" in list(quality._passed(facts))) == passed

@@ -118,7 +118,7 @@ def test_the_title_names_topics_and_files_of_answers(positions, title):
 @pytest.mark.parametrize(
     "people, size, note", [(4, 400, "not assessed"), (5, 20, "not assessed"), (5, 400, "none flagged")]
 )
-def test_nobody_is_called_unflagged_who_was_not_assessed(people, size, note):
+def test_participants_who_were_not_assessed_are_not_called_unflagged(people, size, note):
     by_all = [{**event, "worker": f"w{i % people}"} for i, event in enumerate(compared(size))]
     (tile,) = [each for each in tiles(material(Published(snapshot_of(by_all), {}))) if each.head == "Participants"]
     assert (tile.value, tile.note) == (str(people), note)
