@@ -309,6 +309,8 @@ def test_a_file_with_every_row_twice_is_told():
         (0.54, 0.01, 0.51, False),
         (0.5, 0.01, 0.7, False),
         (0.5, 0.01, None, False),  # of agreement, which is unknown
+        (0.41, 0.04, 0.31, False),  # they contradict each other
+        (0.41, 0.04, 0.48, True),  # as coins do
     ],
 )
 def test_more_answers_are_useless_where_the_whole_interval_is_near_chance(accuracy, error, agreement, useless):
@@ -319,6 +321,9 @@ def test_more_answers_are_useless_where_the_whole_interval_is_near_chance(accura
     facts.ceiling, facts.preview = {"others": agreement, "answers": 300.0}, "preview FILE"
     (found,) = models.accuracy(facts)
     assert ("hardly help" in found.text) == useless == ("Collect more answers" not in found.text)
+    contradict = agreement is not None and agreement < 0.4
+    assert ("contradict each other" in found.text) == contradict
+    assert ("Less than one half is chance" in found.text) == (accuracy < 0.5 and not contradict)
 
 
 def test_answers_that_counts_predict_are_not_called_random_where_the_embedding_does_not(guessers):

@@ -76,7 +76,7 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         yield Finding("accuracy", text, figures)
         yield from _worse_map(facts, best)
     else:
-        above = facts.above_chance
+        above, contradict = facts.above_chance, _contradict(facts.ceiling)
         text = (
             f"{_capitalized(facts.at_chance)} {of} significantly better than chance (one-sided test at the 1 % level, "
             f"corrected for the number of models): {name} predicts {percent(share)} correctly "
@@ -85,6 +85,11 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         if above is not None:
             text += f"The answers are not random: {above['model'].replace('_', ' ')} predicts "
             text += f"{percent(above['accuracy'])} ({interval(above['accuracy'], above['standard_error'])}). "
+        elif contradict:
+            text += (
+                "The answers are not random: participants contradict each other more often than by chance, as where "
+            )
+            text += "some name the less similar object. "
         elif share < 0.5:
             text += "Less than one half is chance, too. "
         text += "The map, clusters and dimensions are not interpretable. "
@@ -129,7 +134,13 @@ def _capitalized(text: str) -> str:
 def _agree_by_chance(ceiling: Mapping[str, Any]) -> bool:
     """Whether participants are known to agree no more than by chance: more answers show nothing then."""
     others, answers = figure(ceiling, "others"), figure(ceiling, "answers")
-    return others is not None and answers is not None and others - 0.98 / sqrt(max(answers, 1.0)) <= 0.5
+    return others is not None and answers is not None and abs(others - 0.5) <= 0.98 / sqrt(max(answers, 1.0))
+
+
+def _contradict(ceiling: Mapping[str, Any]) -> bool:
+    """Whether participants are known to agree less than by chance."""
+    others, answers = figure(ceiling, "others"), figure(ceiling, "answers")
+    return others is not None and answers is not None and others + 0.98 / sqrt(max(answers, 1.0)) < 0.5
 
 
 def _called(model: str) -> str:
