@@ -42,7 +42,8 @@ from stream_engine.api.study import Study
 from stream_engine.api.study_engine import StudyEngine
 from stream_engine.counts import DEFAULT_ACCUMULATORS, accumulator
 from stream_engine.data.comparisons import Label
-from stream_engine.formats.event_fields import fields_of
+from stream_engine.formats.cells import LIST_SEPARATOR
+from stream_engine.formats.event_fields import SCREEN, fields_of
 from stream_engine.formats.options import EventOptions
 from stream_engine.formats.reading import in_doubt
 from stream_engine.formats.record_columns import records_of
@@ -203,8 +204,13 @@ def _no_answers(excluded: int) -> str:
 def _engine(options: EventOptions) -> tuple[StudyEngine, EventOptions]:
     """`(an engine as in a run by default, the options with what it needs of each event)`."""
     engine = Engine()
+    noted: dict[str, Any] = {}
     if options.drop_duplicates:  # so that findings do not say that copies are counted
-        engine.counters["input"] = {"options": {"drop_duplicates": True}}
+        noted["drop_duplicates"] = True
+    if SCREEN in options.columns:  # so that what one screen says is held out together
+        noted["columns"] = {SCREEN: LIST_SEPARATOR.join(options.columns[SCREEN])}
+    if noted:
+        engine.counters["input"] = {"options": noted}
     return StudyEngine(engine), options._replace(
         provenance=any(accumulator(name).needs_provenance for name in DEFAULT_ACCUMULATORS)
     )

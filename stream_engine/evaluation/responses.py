@@ -13,6 +13,7 @@ from stream_engine.data.triplet_columns import pair_of_entry
 from stream_engine.evaluation.counts_without import are_counted
 from stream_engine.evaluation.hash_split import comparison_draws, name_hashes
 from stream_engine.evaluation.kept_responses import KeptResponses, kept_responses
+from stream_engine.state.merging import are_of_screens
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 VALIDATION_SHARE = 0.2  # share of what is not held out that the validation set of refits has
@@ -57,6 +58,8 @@ def responses_of(snapshot: Snapshot, seed: int) -> Responses:
     kept_units = kept_responses(snapshot)
     if kept_units is not None and len(kept_units.rows):
         responses = of_judgements(kept_units, name_hashes(snapshot.objects, seed), seed)
+        if are_of_screens(snapshot.counters):
+            responses = of_screens(responses, name_hashes(snapshot.objects, seed))
         if are_counted(snapshot, responses.answers):
             return responses if (responses.participant >= 0).any() else responses._replace(votes=_votes(snapshot))
     return of_comparisons(snapshot, seed)
@@ -101,6 +104,31 @@ def of_judgements(kept_units: KeptResponses, hashes: np.ndarray, seed: int) -> R
         together=None
         if kept_units.complete
         else ((np.asarray(kept_units.worker) < 0) & np.isnan(kept_units.time))[copied],
+    )
+
+
+def of_screens(responses: Responses, hashes: np.ndarray) -> Responses:
+    """Responses about one anchor, together by participant and anchor: a state does not keep which of them were of one
+    screen, and what one ranking implies depends on the rest of it. Other responses stay as they are. `hashes` (n,)
+    uint64 of the objects' names. O(m log m)."""
+    answers, n = responses.answers, len(responses.draw)
+    lowest, highest = np.full(n, np.iinfo(np.int64).max), np.full(n, -1)
+    np.minimum.at(lowest, answers.response, np.where(answers.rows[:, 0] == answers.rows[:, 2], answers.rows[:, 0], -1))
+    np.maximum.at(highest, answers.response, answers.rows[:, 0])
+    anchor = np.where((lowest == highest) & (highest >= 0), highest, -1)
+    key = np.where(anchor >= 0, (responses.participant.astype(np.int64) + 1) * len(hashes) + anchor, -1 - np.arange(n))
+    _, first, unit = np.unique(key, return_index=True, return_inverse=True)
+    unit = unit.reshape(-1)
+    participant = responses.participant[first]
+    names = np.append(responses.participant_hash, np.uint64(0))[participant]
+    of_anchor = mix64(hashes[anchor[first]] + np.uint64(GOLDEN_GAMMA) * mix64(names + np.uint64(1)))
+    rows = np.argsort(unit[answers.response], kind="stable")
+    return responses._replace(
+        answers=answers.of(rows)._replace(response=unit[answers.response][rows]),
+        draw=np.where(anchor[first] >= 0, _draw(of_anchor), responses.draw[first]),
+        participant=participant,
+        fair=None if responses.fair is None else np.bincount(unit, ~responses.fair, len(first)) == 0,
+        together=None if responses.together is None else np.bincount(unit, responses.together, len(first)) > 0,
     )
 
 
@@ -197,6 +225,14 @@ def further_validation_sets(responses: Responses, part: np.ndarray) -> list[np.n
     order = available[np.argsort(draws_again(responses)[available], kind="stable")]
     sets = [order[first : first + size] for first in range(0, wanted * size, size)]
     return [np.isin(np.arange(len(part)), each) for each in sets if len(each) == size]
+
+
+def further_draws(responses: Responses, number: int) -> Responses:
+    """The responses with further draws, for one more division of them; with their own for number 0."""
+    if not number:
+        return responses
+    bits = np.asarray(responses.draw, np.float64).view(np.uint64)
+    return responses._replace(draw=_draw(mix64(bits + np.uint64(number))))
 
 
 def draws_again(responses: Responses) -> np.ndarray:

@@ -19,12 +19,14 @@ from stream_engine.formats.vocabulary import (
     ANSWER,
     CENTRAL,
     ENDS,
+    GROUPS,
     LISTS,
     MATERIAL,
     NUMBERED,
     OBJECTS,
     OTHER,
     PLACES,
+    ROUNDS,
     SIDES,
     TRUTH,
     Places,
@@ -354,7 +356,7 @@ def code_columns(records: Records, group: Sequence[Column]) -> list[Column]:
         if 1 < len(column.distinct) <= max(size, 2) + 1
         and column not in group
         and not is_mark(column)
-        and not (RECORD_KIND_WORDS | OTHER | TRUTH | MATERIAL | {"set", "sex", "gender"}) & set(column.words)
+        and not (RECORD_KIND_WORDS | ROUNDS | OTHER | TRUTH | MATERIAL | GROUPS) & set(column.words)
         and sum(value is not None for value in column.values) > 0.5 * records.size
     ]
 

@@ -8,14 +8,15 @@ from stream_engine.formats.answers import MIN_FIT, Answer
 from stream_engine.formats.asked_direction import Contradiction, contradicted
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.doubtful_rows import dates_of_names, rounded_ids, who_tried
-from stream_engine.formats.event_fields import NO_COLUMN, filter_of
-from stream_engine.formats.explanation import Rival, is_constant, unexplained
+from stream_engine.formats.event_fields import NO_COLUMN, SCREEN, filter_of
+from stream_engine.formats.explanation import Rival, is_constant, row_roles, unexplained
 from stream_engine.formats.field_values import number_of, quoted
 from stream_engine.formats.participant_columns import like_participants, one_row_each, participant
 from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Proposal, Ranked, Reading
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.record_filters import filters_as_text, keeps, matching
 from stream_engine.formats.response_times import response_times, seconds_of_no_date, text_of_no_date
+from stream_engine.formats.screens import Comparison, screens, seems_of_screens
 from stream_engine.formats.trial_filters import (
     Filters,
     catch_trials,
@@ -205,6 +206,31 @@ class _Draft:
             self.columns["time"] = (NO_COLUMN,)
             self.decisions.append(Decision("time", "not used", why))
 
+    def add_screens(self, questions: Records) -> None:
+        """Name the column of screens, where rows are comparisons of one screen, and say so."""
+        if self.wide or "anchor" not in self.fields:
+            return
+        who = [None] * questions.size if self.participant is None else questions.columns[self.participant.name].texts
+        rows: list[Comparison | None] = []
+        for row in range(questions.size):
+            anchor, _, near, far = row_roles(questions, row, self.fields, self.answer)
+            if self.proposal.farther:
+                near, far = far, near
+            is_one = len(anchor) == len(near) == len(far) == 1
+            rows.append(Comparison(who[row], anchor[0], near[0], far[0]) if is_one else None)
+        found = screens(questions, rows, self.roles(), self.fields["anchor"][0])
+        if found is None:
+            return
+        self.columns[SCREEN] = (found.column,)
+        together = "all answers of a participant about an anchor are held out together"
+        why = f"{questions.size:,} rows are comparisons of {found.n_screens:,} screens: {together}"
+        if found.is_called_so:
+            self.decisions.append(Decision("screens", found.column, why))
+        else:
+            text = f"{seems_of_screens(questions.size, found.n_screens)}, so {together}. If a column numbers the "
+            text += f"screens, name it: {SCREEN}=COLUMN in --columns; if each row was answered by itself: "
+            self.decisions.append(Decision(IN_DOUBT, SCREEN, f"{text}{SCREEN}={NO_COLUMN}"))
+
     def identical_objects(self) -> Obstacle | None:
         """What to say where an object is compared with itself in many rows, and nothing calls them catch trials; and
         the readings of which one judges participants by them, and the other rejects them."""
@@ -229,7 +255,8 @@ class _Draft:
         """What was decided so far."""
         answered = next((field for field in self.fields if field in ANSWERS), "")
         separators = {self.records.separators[name] for name in self.inputs if name in self.records.separators}
-        columns = {field: names for field, names in self.columns.items() if not self.is_own or names != (field,)}
+        own = {(field,) for field in self.columns if self.is_own and field != SCREEN}  # are read without options
+        columns = {field: names for field, names in self.columns.items() if names not in own or names != (field,)}
         return Reading(
             self.proposal.kind if not self.is_own or self.doubt else "",
             columns,
@@ -269,12 +296,13 @@ def completed(
     asked = matching(trials, draft.filters)
     draft.say_what_is_in_doubt(asked)
     draft.add_participant_and_times(trials)
+    fits = asked.select(row for row in range(asked.size) if _state(asked, row, draft.fields, draft.answer) == "fits")
+    draft.add_screens(fits)
     if asked.size and (obstacle := draft.identical_objects()) is not None:
         return [], obstacle
     reading = draft.reading()
     if (gaps := _with_gaps(trials)) is not None and draft.participant is None and not wide:
         return [], Obstacle(gaps.fact, gaps, reading)
-    fits = asked.select(row for row in range(asked.size) if _state(asked, row, draft.fields, draft.answer) == "fits")
     rival = unexplained(fits, draft.fields, draft.answer, draft.roles(), draft.participant)
     if rival is not None:
         if other_order := _in_other_order(fits, draft, rival.column):

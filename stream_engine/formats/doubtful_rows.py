@@ -8,10 +8,11 @@ from itertools import combinations, islice
 from shlex import quote
 
 from stream_engine.formats.cells import LIST_SEPARATOR
-from stream_engine.formats.event_fields import OPTIONAL
+from stream_engine.formats.event_fields import NO_COLUMN, OPTIONAL, SCREEN
 from stream_engine.formats.field_values import flag_of, number_of
 from stream_engine.formats.reading import IN_DOUBT, Decision
 from stream_engine.formats.record_columns import Column, Records
+from stream_engine.formats.screens import comparisons, numbers_several_anchors, screens, seems_of_screens
 from stream_engine.formats.trial_filters import RECORD_KIND_WORDS
 from stream_engine.formats.vocabulary import PARTICIPANTS, ROUNDS, words_of
 
@@ -177,6 +178,8 @@ def doubts(records: Records, options: Mapping[str, tuple[str, ...]], drops: bool
     says = [*below, *_copies_in_words(records, columns, drops), *_objects_seen_once(records, objects)]
     answered = [name for field in ("chosen", "odd", "central") for name in columns.get(field, ())]
     says += _changed_by_spreadsheets(records, [*objects, *answered])
+    if SCREEN not in options:
+        says += _of_screens(records, columns)
     who = records.columns.get("".join(columns.get("worker", ())))
     if who is not None:
         roles = {name for names in columns.values() for name in names}
@@ -184,6 +187,23 @@ def doubts(records: Records, options: Mapping[str, tuple[str, ...]], drops: bool
         says += _sent_as_another(records, who, objects)
         says += _trials_again(*_without_copies(records, who, columns), roles)
     return [Decision(IN_DOUBT, "counted", text) for text in says]
+
+
+def _of_screens(records: Records, columns: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """What to say of rows that depend on each other, and are counted as independent answers."""
+    rows, used = comparisons(records, columns), {name for names in columns.values() for name in names}
+    found = screens(records, rows, used, "".join(columns.get("anchor", ()))) if rows else None
+    if found is None:
+        name = numbers_several_anchors(records, rows, used) if rows else ""
+        text = (
+            f"rows with the same {name} are about several objects, and count as independent: if they were answered on "
+        )
+        return [f"{text}one screen, every standard error is too small"] if name else []
+    text = seems_of_screens(records.size, found.n_screens)
+    if found.is_called_so:
+        text = f"{records.size:,} rows are of {found.n_screens:,} screens, as column {found.column} numbers them"
+    text += f", and count as independent: every standard error is too small. Add {SCREEN}={found.column} to --columns, "
+    return [f"{text}or {SCREEN}={NO_COLUMN} if each row was answered by itself"]
 
 
 def _copies_in_words(records: Records, columns: Mapping[str, tuple[str, ...]], drops: bool) -> list[str]:

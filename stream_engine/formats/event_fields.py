@@ -29,6 +29,7 @@ MORE = (
 SIDES = ("near", "far")  # what the answer of a triplet or quadruplet chooses from
 PACE = {"seconds": 1.0, "milliseconds": 1e-3}  # response times, in seconds
 OPTIONAL = ("id", "worker", "sampler", "weight", "time", *PACE)  # fields that any event may have
+SCREEN = "screen"  # the column of screens whose rows depend on each other: no field of an event (`formats.screens`)
 NO_COLUMN = "-"  # as the column of an optional field: it is not read, not even from a column with its own name
 COMPARED = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 
@@ -207,6 +208,8 @@ def fields_of(options: EventOptions, pairs: bool = False) -> EventFields:
         meaningful.update(source for field in fields for source in field.inputs)
     if catch_input is not None:
         meaningful.add(catch_input)
+    if SCREEN in columns:
+        meaningful.add(_single_input(SCREEN, columns))
     side = (
         _single_input("chosen", columns) if options.type in ("triplet", "quadruplet") and "chosen" in columns else None
     )
@@ -277,7 +280,7 @@ def member_name(kind: int, split: int, position: int) -> str:
 
 def _checked_columns(options: EventOptions) -> Mapping[str, tuple[str, ...]]:
     """The mapping of `--columns`; raises `UnusableOptions` for unknown contract fields and missing input fields."""
-    fields = {shape.name for shape in _ALL_SHAPES} | {"type", "catch", *VOTES, *OPTIONAL, *MORE}
+    fields = {shape.name for shape in _ALL_SHAPES} | {"type", "catch", SCREEN, *VOTES, *OPTIONAL, *MORE}
     fields.update(*PAIR_COLUMNS.values())
     for name, inputs in options.columns.items():
         if name not in fields:

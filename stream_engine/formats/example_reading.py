@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from stream_engine.formats.answers import code_columns, is_answer, is_fraction, shown_in
+from stream_engine.formats.answers import is_answer, is_fraction, shown_in
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.event_fields import place_of
 from stream_engine.formats.long_tables import MIN_NUMBERED, melted
@@ -43,8 +43,6 @@ def _of_columns(records: Records, columns: Sequence[Column]) -> Reading | None:
     groups = [group for group in shown_in(objects) if len(group) == 2]
     answers = [column for column in usable if is_answer(column) and not ANCHOR & set(column.words)]
     shown = groups[0] if groups else []
-    if shown and not [column for column in answers if column not in shown]:
-        answers = code_columns(records, shown)
     answer = next((column for column in answers if column not in shown), None)
     if answer is not None and (pairs := _two_pairs(objects, answer)) is not None:
         return pairs

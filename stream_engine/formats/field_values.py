@@ -181,7 +181,9 @@ def time_of(value: Any, text: bool, latest: float = TIMES[1]) -> float:
         return number
     why = "" if number is None or not number > latest else _why_late(number, latest)
     raise InvalidEvent(
-        "bad_time", f"time is {quoted(value)}{why}; it must be RFC 3339 (2024-05-01T12:00:00Z) or epoch seconds"
+        "bad_time",
+        f"time is {quoted(value)}{why}; it must be RFC 3339 (2024-05-01T12:00:00Z) or epoch seconds"
+        ", or is left out by time=- in --columns",
     )
 
 

@@ -186,8 +186,8 @@ def _of_kind(records: Records) -> str:
     if groups and not answered and (codes := _not_people(code_columns(records, groups[0]))):
         values, name = ", ".join(sorted(codes[0].distinct)), codes[0].name
         return (
-            f"column {name} ({values}) could be the answer, and nothing says what it means (--codes "
-            f"chosen:{sorted(codes[0].distinct)[0]}=COLUMN,...)"
+            f"column {name} ({values}) could be the answer, but is not called so, and nothing says what it means "
+            f"(--codes chosen:{sorted(codes[0].distinct)[0]}=COLUMN,...)"
         )
     if groups and not answered:
         names = ", ".join(column.name for column in groups[0])

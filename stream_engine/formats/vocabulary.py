@@ -9,18 +9,25 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|\{n\}")
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|\{n\}|[^\W\d_a-zA-Z]+")
+_LETTERS = str.maketrans(
+    {"ß": "ss", "ø": "o", "Ø": "O", "æ": "ae", "Æ": "Ae", "ł": "l", "Ł": "L", "đ": "d", "\u0131": "i"}
+)
 
 
 @lru_cache(1 << 14)
 def words_of(name: str) -> tuple[str, ...]:
     """The words of a name in lower case, without accents; digits are words.
 
-    >>> words_of("Input.stimulusLeft_2"), words_of("Unähnlicher")
-    (('input', 'stimulus', 'left', '2'), ('unahnlicher',))
+    >>> words_of("Input.stimulusLeft_2"), words_of("Unähnlicher"), words_of("skærm_nr"), words_of("被试ID")
+    (('input', 'stimulus', 'left', '2'), ('unahnlicher',), ('skaerm', 'nr'), ('被试', 'id'))
     """
-    plain = unicodedata.normalize("NFKD", name.replace("ß", "ss"))
-    return tuple(word.lower() for word in _WORDS.findall("".join(c for c in plain if not unicodedata.combining(c))))
+    return tuple(word.lower() for word in _WORDS.findall(_without_accents(name)))
+
+
+def _without_accents(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text.translate(_LETTERS))
+    return "".join(c for c in plain if not unicodedata.combining(c))
 
 
 def in_one_word(name: str) -> str:
@@ -33,20 +40,24 @@ def in_one_word(name: str) -> str:
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+    return frozenset(_without_accents(text).split())
 
 
 ANCHOR = _words(
     "anchor target center centre head probe reference ref referent standard query base cue focal sample given stem "
     "referenz bezug ziel vorlage zielbild cible modele objetivo referencia modelo riferimento ancla ancre anker "
-    "alvo referentie"
+    "alvo referentie "
+    "uitgangspunt referens udgangspunkt utgangspunkt kohde vertailukohde wzorzec odniesienie vzor minta referans "
+    "эталон образец зразок еталон αναφορα ייחוס مرجع 参考 目标 參考 目標 参照 基準 기준 acuan rujukan"
 )
 CENTRAL = _words("central typical representative prototype prototypical medoid zentral typisch typischste")
 ANSWER = _words(
     "answer answered response choice chosen selected selection select pick picked said winner clicked click button "
     "keys key press keypress keyboard resp decision judgment judgement label value vote voted verdict result outcome "
     "choose chose eval antwort auswahl wahl gewahlt entscheidung reponse choix choisi choisie respuesta eleccion "
-    "elegido elegida seleccion risposta scelta keuze antwoord taste resposta escolha"
+    "elegido elegida seleccion risposta scelta keuze antwoord taste resposta escolha "
+    "svar valg valgt vastaus valinta odpowiedz wybor odpoved volba valasz raspuns alegere cevap yanit secim ответ "
+    "выбор відповідь вибір απαντηση επιλογη תשובה בחירה إجابة اختيار پاسخ 回答 选择 答案 選択 응답 선택 jawaban pilihan"
 )
 TRUTH = _words(
     "corr corrans correctans incorrect correct expected truth solution accuracy acc gold golden hit error richtig "
@@ -55,9 +66,21 @@ TRUTH = _words(
 OTHER = _words(
     "rt time latency duration seconds ms onset started stopped index id timestamp confidence certainty rating sure "
     "comment comments reason why remark sicherheit kommentar zeit reaktionszeit temps tiempo date trial attempt order "
-    "rank ranks position count"
+    "rank ranks position count "
+    "tid aika czas cas ido timp tempo tijd zaman datum время час дата ωρα זמן وقت زمان 时间 時間 日期 시간 waktu "
+    "tanggal"
 )
 ROUNDS = _words("round block session wave batch trial repetition durchgang runde runda bloc manche ronda bloque blocco")
+GROUPS = _words(  # of people or of rows
+    "set sex gender genre geschlecht sexo sesso group groupe grupo gruppo groep grupp gruppe ryhma grupa skupina "
+    "csoport half version cohort arm группа група ομαδα 组 グループ 그룹"
+)
+SCREENS = _words(  # on which several answers were given at once
+    "screen trial page display slide bildschirm seite versuch durchgang ecran essai pantalla ensayo schermo prova "
+    "scherm skarm skaerm skjerm forsok forsog naytto ruutu ekran obrazovka pokus kepernyo proba ecra tela ensaio "
+    "tentativa deneme экран проба екран спроба οθονη δοκιμη מסך شاشة محاولة 屏幕 试次 画面 試行 화면 시행 layar "
+    "percobaan"
+)
 SWAP = _words("swap swapped flip flipped reverse reversed mirrored inverted switched vertauscht getauscht invertido")
 POSITION = _words("pos position side loc location place seite platz counterbalance counterbalanced counterbalancing")
 VOTES = _words("vote votes count counts n num stimmen votos")
@@ -76,7 +99,12 @@ _NEARER = _words(
     "sim similar similarity similarly alike near nearer nearest close closer closest like match matching winner won "
     "preferred best positive related most proche similaire semblable ressemblant parecido parecida similares cercano "
     "cercana simile vicino gelijkend naher nahe nachste nachster nachsten naeher ahnlich ahnlicher ahnlichste "
-    "ahnlichster ahnlichsten"
+    "ahnlichster ahnlichsten "
+    "lijkt ligner liknar ahnelt gleicht ressemble somiglia assemelha "
+    "narmare narmast liknande taettest naermest naermere naer lignende lahempi lahin lahimpana samankaltainen "
+    "blizszy blizej najblizszy podobny podobniejszy blizsi nejblizsi podobnejsi hasonlo hasonlobb kozelebbi apropiat "
+    "asemanator benzer yakin proximo proxima semelhante похожий похож похоже ближе ближайший схожий "
+    "ближче подібний πλησιεστερο παρομοιο דומה קרוב أقرب مشابه 相似 更相似 近い 似ている 비슷한 가까운 mirip terdekat"
 )
 _FARTHER = _words(
     "far farther farthest further furthest distant different differs dissimilar dissimilarity unlike unalike loser "
@@ -87,7 +115,11 @@ _FARTHER = _words(
     "lontano verschillend diff dissim "
     "difference differences dis unterschied unterschiedlich unterschiedlicher unterschiedlichste unterschiedlichsten "
     "verschiedener verschiedenste verschiedensten "
-    "mismatch mismatched misfit foreign alien fremdling excluded exclude dropped avoided avoid ruled"
+    "mismatch mismatched misfit foreign alien fremdling excluded exclude dropped avoided avoid ruled "
+    "langre avlagsen olik fjernest fjern fjernere forskellig ulik erilainen kauempi kauimpana dalszy najdalszy "
+    "odmieniec odmienny vzdalenejsi odlisny kulonbozo tavolabbi diferit indepartat farkli uzak distante longe "
+    "непохожий дальше лишний отличающийся відмінний зайвий далі διαφορετικο μακρινο שונה רחוק أبعد مختلف 不同 不相似 "
+    "最远 違う 遠い 異なる 다른 먼 berbeda terjauh"
 )
 _NEGATED = _words("didnt doesnt isnt dont arent didn doesn isn don aren never without except pas kein keine niet geen")
 _REVERSED = _NEGATED | _words("less least not non weniger wenigsten wenigste nicht moins menos meno minst minder")
@@ -136,8 +168,14 @@ _OTHERWISE = _NEGATED | _words(
 _INSTRUCTION = ANSWER | _words("find identify which most least task wahle finde choisir elige scegli")
 
 _A_TO_H = tuple(map(_words, "abcdefgh"))
-_LEFT = _words("left l links linke linkes gauche izquierda izq sinistra esquerda arrowleft leftarrow 37")
-_RIGHT = _words("right r rechts rechte rechtes droite derecha der destra direita arrowright rightarrow 39")
+_LEFT = _words(
+    "left l links linke linkes gauche izquierda izq sinistra esquerda vanster venstre vasen lewy lewo levy vlevo "
+    "stanga слева левый лево зліва лівий αριστερα שמאל يسار 左 左边 왼쪽 kiri arrowleft leftarrow 37"
+)
+_RIGHT = _words(
+    "right r rechts rechte rechtes droite derecha der destra direita hoger hojre hoyre oikea prawy prawo pravy vpravo "
+    "dreapta справа правый право праворуч правий δεξια ימין يمين 右 右边 오른쪽 kanan arrowright rightarrow 39"
+)
 _MIDDLE = _words("middle m mid center centre mitte mittig milieu centro medio central")
 _UP = _words("up top upper oben haut arriba arrowup uparrow 38")
 _DOWN = _words("down bottom lower unten bas abajo arrowdown downarrow 40")
@@ -175,12 +213,37 @@ _PARTICIPANTS = (
 _PEOPLE = (  # with and without a word for a number
     "participant subject worker respondent rater annotator proband probanden versuchsperson versuchspersonen "
     "vp vpn pbn ppt ppn pp participante sujet sujeto participants repondant deelnemer proefpersoon prolific sona mturk "
-    "teilnehmer teilnehmerin panelist subj sub studysubject labeler labeller turker student child kind befragter"
+    "teilnehmer teilnehmerin panelist subj sub studysubject labeler labeller turker student child kind befragter "
+    "befragte probandin nutzer participante sujet personne utilisateur juge encuestado usuario persona juez evaluador "
+    "pessoa sujeito respondente utilizador avaliador voluntario "
+    "partecipante soggetto rispondente utente giudice valutatore "
+    "persoon gebruiker beoordelaar deltagare forsoksperson anvandare deltager forsogsperson bruger deltaker bruker "
+    "osallistuja henkilo koehenkilo vastaaja uczestnik uczestniczka badany badana osoba uzytkownik ucastnik uzivatel "
+    "resztvevo szemely valaszado kitolto persoana subiect utilizator katilimci kisi denek kullanici peserta responden "
+    "partisipan участник участница испытуемый испытуемая респондент пользователь учасник учасниця користувач "
+    "досліджуваний συμμετεχων συμμετεχουσα נבדק משתתף مشارك المشارك مستجيب 参与者 参加者 被试 被试者 受试者 用户 "
+    "參與者 受試者 被験者 回答者 評価者 참가자 참여자 피험자 응답자 प्रतिभागी"
 )
-_NUMBERS = ("id", "nr", "no", "num", "number", "code", "pid", "name", "nummer", "kurzel", "numero")
-PARTICIPANTS = tuple(  # the likeliest first
+_NUMBERS = (
+    "id",
+    "nr",
+    "no",
+    "num",
+    "number",
+    "code",
+    "pid",
+    "name",
+    "nummer",
+    "kurzel",
+    "numero",
+    "编号",
+    "番号",
+    "번호",
+)
+PARTICIPANTS = tuple(  # the likeliest first, as `in_one_word` writes them
     dict.fromkeys(
-        (
+        in_one_word(name)
+        for name in (
             *_PARTICIPANTS.split(),
             *(person + number for person in _PEOPLE.split() for number in _NUMBERS),
             *(number + person for person in _PEOPLE.split() for number in ("id", "nr", "num", "numero", "code", "no")),

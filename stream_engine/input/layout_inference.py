@@ -18,16 +18,16 @@ from stream_engine.formats.doubtful_rows import (
     other_header_in_words,
     other_table,
 )
-from stream_engine.formats.event_fields import OPTIONAL, PACE
+from stream_engine.formats.event_fields import OPTIONAL, PACE, SCREEN
 from stream_engine.formats.example_reading import example_reading
-from stream_engine.formats.field_values import number_of
+from stream_engine.formats.field_values import number_of, quoted
 from stream_engine.formats.inference import understood
 from stream_engine.formats.json_places import is_utf8
 from stream_engine.formats.options import UnusableOptions
 from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Reading, in_doubt
 from stream_engine.formats.record_columns import Records
 from stream_engine.formats.record_filters import matching
-from stream_engine.formats.response_times import seconds_of_no_date
+from stream_engine.formats.response_times import seconds_of_no_date, text_of_no_date
 from stream_engine.formats.trial_filters import header_rows
 from stream_engine.formats.unreadable import COMMAND, RESHAPE, fact_of, header_again
 from stream_engine.input.answers_in_words import answers, in_words
@@ -38,8 +38,13 @@ from stream_engine.input.source_checks import check_runnable
 from stream_engine.input.sources import event_options
 from stream_engine.input.stored_options import PreparedSettings, as_arguments, asked_options
 
-ADDED_FIELDS = {*OPTIONAL, "catch"}  # whose columns are added to a reading that is found
-TOPICS = {"participant": {"worker"}, "response times": {"time", *PACE}, "time": {"time", *PACE}}  # of evidence
+ADDED_FIELDS = {*OPTIONAL, "catch", SCREEN}  # whose columns are added to a reading that is found
+TOPICS = {  # of evidence
+    "participant": {"worker"},
+    "response times": {"time", *PACE},
+    "time": {"time", *PACE},
+    "screens": {SCREEN},
+}
 
 
 def prepare(settings: Settings, command: str = "") -> PreparedSettings:
@@ -116,6 +121,8 @@ def _without(evidence: tuple[Decision, ...], columns: Mapping[str, str]) -> tupl
     evidence = tuple(decision for decision in evidence if decision.topic not in topics)
     if "worker" in columns:
         evidence = tuple(decision for decision in evidence if (decision.topic, decision.choice) != (IN_DOUBT, "none"))
+    if SCREEN in columns:
+        evidence = tuple(decision for decision in evidence if (decision.topic, decision.choice) != (IN_DOUBT, SCREEN))
     return evidence
 
 
@@ -189,9 +196,15 @@ def working_readings(settings: Settings) -> tuple[Settings, ...]:
 def _times_of_no_date(settings: Settings) -> tuple[Decision, ...]:
     """What to say of a column `time` that is read although its numbers are no dates."""
     columns = settings.input.columns
-    largest = None if not columns or "time" in columns else seconds_of_no_date(first_records(settings))
-    if largest is None:
+    if not columns or "time" in columns:
         return ()
+    records = first_records(settings)
+    largest = seconds_of_no_date(records)
+    if largest is None:
+        text = text_of_no_date(records)
+        why = f"time ({quoted(text)}) is neither RFC 3339 (2024-05-01T12:00:00Z) nor epoch seconds, and rows are "
+        why += "rejected for it: add time=- to --columns to leave it out"
+        return () if text is None else (Decision(IN_DOUBT, "read", why),)
     why = f"time, up to {largest:g}, is read as seconds since 1970: add time=- to --columns if it is no date, or "
     return (Decision(IN_DOUBT, "read", f"{why}time=-,seconds=time (or milliseconds) if it is a response time"),)
 

@@ -46,6 +46,19 @@ def empty_counters() -> dict[str, Any]:
     }
 
 
+def are_of_screens(counters: Mapping[str, Any]) -> bool:
+    """Whether rows that were read are comparisons of screens (`--columns screen=...`, or as they showed), in a state or
+    in one of those that it is the sum of.
+
+    >>> are_of_screens({"input": {"options": {"columns": {"screen": "page"}}}}), are_of_screens({})
+    (True, False)
+    """
+    made_with = counters.get("input", {})
+    options = made_with.get("options")
+    columns = options.get("columns", {}) if isinstance(options, Mapping) else {}
+    return bool(made_with.get("screens")) or columns.get("screen", "-") != "-"
+
+
 def count(table: dict[str, int], more: Mapping[str, int]) -> None:
     """Add to a table of counts."""
     for key, n in more.items():
@@ -107,6 +120,6 @@ def summed(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]
     both["history"] = sorted([*mine["history"], *theirs["history"]], key=lambda deed: deed["time"])
     both["time_jumps"] = event_time.added(mine["time_jumps"], theirs["time_jumps"])
     if mine["input"] != theirs["input"]:
-        both["input"] = {}
+        both["input"] = {"screens": True} if are_of_screens(mine) or are_of_screens(theirs) else {}
     both["unknown_fields"] = sorted({*mine["unknown_fields"], *theirs["unknown_fields"]})
     return both

@@ -9,6 +9,9 @@ from click.testing import CliRunner
 
 from stream_engine.__main__ import main
 from stream_engine.commands.preview import command
+from stream_engine.report.findings.data import read as read_findings
+from stream_engine.report.findings.facts import Facts
+from stream_engine.state.store import Store
 
 OBJECTS = ["otter", "weasel", "heron", "magpie", "gecko", "newt", "bison", "tapir", "lynx", "vole"]
 
@@ -441,3 +444,28 @@ def test_trials_that_begin_again_in_copies_are_no_news(tmp_path, drops):
     assert repeated[0] == repeated[1], "copies are no repetitions of questions"
     others = [[*row[:-1], str(401 + 7 * number)] for number, row in enumerate(again)]
     assert "begins again for P4" in previewed(saved(tmp_path, rows + others), *["--drop-duplicates"] * drops)
+
+
+@pytest.mark.parametrize("name", ["bloc", "block", "group", "Gruppe", "sesso", "list_2"])
+def test_a_column_that_is_called_otherwise_is_not_offered_as_the_answer(tmp_path, name):
+    """Objects on both sides, no answer, and a column of 1 and 2: it is asked for, and no reading is offered."""
+    rows = answers(**{name: lambda number: 1 + number % 2})
+    said = previewed(saved(tmp_path, [row[:-1] for row in rows]))
+    assert f"chosen={name}" not in said and "--columns" in said and not re.search("events +[0-9]", said)
+
+
+@pytest.mark.parametrize("time", ["1796000000000", "06.04.2026 9:05"])
+def test_a_time_that_rejects_rows_is_named_with_the_option_that_leaves_it_out(tmp_path, time, capsys):
+    """Where options leave `time` out, it is read; where the file itself shows how it is read, it is not, and the page
+    says so."""
+    path = saved(tmp_path, answers(time=lambda number: time))
+    columns = "anchor=ref,shown=a|b,chosen=answer"
+    state = tmp_path / "state"
+    assert main(["run", str(path), "--state", str(state), "--no-refits", "--type", "pick", "--columns", columns])
+    assert "time=-" in capsys.readouterr().err
+    assert "time=-" in previewed(path, "--type", "pick", "--columns", columns)
+    columns += ",time=-"
+    assert n_events(previewed(path, "--type", "pick", "--columns", columns)) == 80
+    assert not main(["run", str(path), "--state", str(state), "--no-refits"])
+    told = {each.what for each in read_findings(Facts(Store(state).published()))}
+    assert "unused_time" in told

@@ -13,6 +13,7 @@ import numpy as np
 
 from stream_engine.clustering.sentence import are_separated
 from stream_engine.evaluation.few_comparisons import MIN_COMPARISONS
+from stream_engine.formats.event_fields import NO_COLUMN
 from stream_engine.formats.record_filters import filters_as_text
 from stream_engine.report.findings import GAP, RESULT, WARNING, Finding
 from stream_engine.report.findings.facts import Commands, Facts
@@ -20,6 +21,7 @@ from stream_engine.report.findings.times import times
 from stream_engine.report.findings.words import count, listing, percent, some
 from stream_engine.state.artifact import figure
 from stream_engine.state.exclusion import FIELD, excluded_of
+from stream_engine.state.merging import are_of_screens
 
 MAX_FILTERED = 60  # objects that a filter names one by one
 MANY_UNANSWERED = 0.1  # share of rows without an answer, from which it is a problem
@@ -53,7 +55,8 @@ def connected(facts: Facts) -> Iterator[Finding]:
     sizes = np.bincount(set_of[set_of >= 0])
     if len(sizes) > 1:
         names = facts.published.snapshot.objects
-        small = [names[i] for i in np.flatnonzero(set_of == len(sizes) - 1).tolist()]
+        named = len(sizes) - 1 if sizes[-1] < sizes[-2] else 0  # the command reads the answers about the first one
+        small = [names[i] for i in np.flatnonzero(set_of == named).tolist()]
         each_size = listing([count(n) for n in sizes.tolist()])
         which = "the smallest" if sizes[-1] < sizes[-2] else "one of them"
         text = (
@@ -177,6 +180,17 @@ def read(facts: Facts) -> Iterator[Finding]:
     if summary["unknown_fields"]:
         text = f"Unused columns: {listing(sorted(summary['unknown_fields']))}."
         yield Finding("unused_columns", text, {"columns": len(summary["unknown_fields"])})
+    if are_of_screens(facts.published.snapshot.counters):
+        text = (
+            "Rows are comparisons of screens, and depend on each other: all answers of a participant about an anchor "
+        )
+        yield Finding("screens", f"{text}are held out together.")
+    columns = facts.read_as.get("columns")
+    if isinstance(columns, dict) and columns.get("time") == NO_COLUMN and "time" in summary["unknown_fields"]:
+        text = (
+            "Column time was not used, because its values are not RFC 3339 (2024-05-01T12:00:00Z) or epoch seconds, or "
+        )
+        yield Finding("unused_time", f"{text}because --columns says time=-: answers have no time.")
     yield from times(facts)
 
 

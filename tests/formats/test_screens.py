@@ -1,0 +1,159 @@
+"""Rows that are comparisons of one screen: found by a column or by what one ranking implies, and held out together."""
+
+import random
+import warnings
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import stream_engine
+from stream_engine.__main__ import main
+from stream_engine.commands.preview import command
+from stream_engine.evaluation.responses import responses_of
+from stream_engine.state.merging import are_of_screens
+from stream_engine.state.store import Store
+
+OBJECTS = [f"o{number:02d}" for number in range(13)]
+
+
+def of_rankings(n_screens, column, shown=7, near=4, seed=3):
+    """Rows of random rankings of `shown` objects: those at the first places are nearer than all others."""
+    source = random.Random(seed)
+    rows = [["udgangspunkt", "tættest", "fjernest", "deltager", *([column] if column else [])]]
+    for screen in range(n_screens):
+        anchor, *ranked = source.sample(OBJECTS, shown + 1)
+        for one in ranked[:near]:
+            for other in ranked[near:]:
+                rows.append([anchor, one, other, f"k{screen % 4}", *([f"s{screen}"] if column else [])])
+    return rows
+
+
+def saved(folder, rows):
+    path = folder / "answers.csv"
+    path.write_text("".join(",".join(row) + "\n" for row in rows))
+    return path
+
+
+def previewed(path, *options):
+    return CliRunner().invoke(command, [str(path), *options]).output
+
+
+def run(path, *options):
+    """The snapshot that a run leaves."""
+    state = path.parent / "state"
+    assert main(["run", str(path), "--state", str(state), "--no-refits", *options]) == 0
+    return Store(state).published().snapshot
+
+
+def split_units(snapshot):
+    """By participant and anchor, the units of the answers."""
+    responses = responses_of(snapshot, 0)
+    units: dict[tuple[int, int], set[int]] = {}
+    for row, who, unit in zip(responses.answers.rows, responses.answers.participant, responses.answers.response):
+        units.setdefault((int(who), int(row[0])), set()).add(int(unit))
+    return units
+
+
+@pytest.mark.parametrize("column", ["skærm", "trial_nr", "экран", ""])
+def test_rows_of_one_screen_are_held_out_together(tmp_path, column):
+    path = saved(tmp_path, of_rankings(30, column))
+    snapshot = run(path)
+    assert snapshot.counters["input"]["options"]["columns"]["screen"] == (column or "udgangspunkt")
+    units = split_units(snapshot)
+    assert all(len(of) == 1 for of in units.values())
+    assert len({unit for of in units.values() for unit in of}) == len(units) > 13
+    preview = previewed(path)
+    assert "30 screens" in preview and ("screen=-" in preview) == (not column)
+
+
+def test_screens_that_a_person_denies_are_none(tmp_path):
+    snapshot = run(saved(tmp_path, of_rankings(30, "")), "--columns", "screen=-")
+    assert len(responses_of(snapshot, 0).draw) > 300
+
+
+def test_screens_are_named_where_options_say_how_rows_are_read(tmp_path):
+    """Nothing is added to options that a person gives, and what is missing is said."""
+    options = ["--type", "triplet", "--columns", "anchor=udgangspunkt,near=tættest,far=fjernest,worker=deltager"]
+    path = saved(tmp_path, of_rankings(30, "skærm"))
+    assert "Add screen=skærm" in previewed(path, *options)
+    options[-1] += ",screen=skærm"
+    assert "screen=skærm to" not in previewed(path, *options)
+    assert all(len(of) == 1 for of in split_units(run(path, *options)).values())
+
+
+@pytest.mark.parametrize("order", ["by anchor", "shuffled"])
+def test_independent_answers_stay_independent(tmp_path, order):
+    """All questions about each anchor, one after another, and answers with errors: no ranking implies them."""
+    source, rows = random.Random(5), []
+    for who in range(4):
+        for anchor in OBJECTS[:7]:
+            for a in OBJECTS[:7]:
+                for b in OBJECTS[:7]:
+                    if a < b and anchor not in (a, b):
+                        pair = (a, b) if source.random() < 0.9 else (b, a)
+                        rows.append([anchor, *pair, f"k{who}"])
+    if order == "shuffled":
+        source.shuffle(rows)
+    snapshot = run(saved(tmp_path, [["reference", "closer", "farther", "who"], *rows]), "--columns", "worker=who")
+    assert "screen" not in snapshot.counters["input"]["options"]["columns"]
+    assert len(responses_of(snapshot, 0).draw) > 0.9 * len(rows)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["pessoa", "deltagare", "Henkilö", "uczestnik_id", "участник", "被试编号", "参加者", "참가자", "נבדק", "kişi"],
+)
+def test_participants_are_read_in_many_languages(tmp_path, name):
+    source = random.Random(1)
+    rows = [["anchor", "left", "right", "answer", name]]
+    for number in range(60):
+        anchor, a, b = source.sample(OBJECTS, 3)
+        rows.append([anchor, a, b, source.choice((a, b)), f"Q{number % 3}"])
+    snapshot = run(saved(tmp_path, rows))
+    assert np.unique(responses_of(snapshot, 0).participant).tolist() == [0, 1, 2]
+
+
+def test_picks_of_one_of_two_are_of_screens(tmp_path):
+    """A column of screens beside the objects on both sides and the answer."""
+    source, rows = random.Random(2), [["reference", "left", "right", "answer", "participant", "screen"]]
+    for anchor, near, far, who, screen in of_rankings(20, "screen")[1:]:
+        rows.append([anchor, *source.sample([near, far], 2), near, who, screen])
+    assert all(len(of) == 1 for of in split_units(run(saved(tmp_path, rows))).values())
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_numbers_of_trials_of_a_list_that_everybody_answers_are_no_screens(tmp_path, named):
+    source = random.Random(4)
+    asked = [source.sample(OBJECTS, 3) for _ in range(40)]
+    rows = [["reference", "left", "right", "answer", "trial", "participant"]]
+    for who in range(6):
+        rows += [
+            [*question, source.choice(question[1:]), str(n), f"P{who}" if named else ""]
+            for n, question in enumerate(asked)
+        ]
+    rows = rows if named else [row[:-1] for row in rows]
+    assert "screen" not in run(saved(tmp_path, rows)).counters["input"]["options"]["columns"]
+
+
+def test_screens_about_several_objects_are_a_doubt(tmp_path):
+    source, rows = random.Random(7), [["anchor", "near", "far", "participant", "screen"]]
+    for screen in range(20):
+        shown = source.sample(OBJECTS, 5)
+        rows += [[*source.sample(shown, 3), f"k{screen % 4}", str(screen)] for _ in range(6)]
+    assert "rows with the same screen are about several objects" in previewed(saved(tmp_path, rows))
+
+
+def test_screens_are_known_to_a_study_and_to_a_sum(tmp_path):
+    path = saved(tmp_path, of_rankings(30, "screen"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        study = stream_engine.read(str(path))
+    assert are_of_screens(study.published.snapshot.counters)
+    (tmp_path / "other").mkdir()
+    run(path)
+    run(saved(tmp_path / "other", of_rankings(9, "", seed=8)), "--columns", "screen=-")
+    folders = [str(tmp_path / "state"), str(tmp_path / "other" / "state")]
+    assert main(["merge", *folders, "--out", str(tmp_path / "sum")]) == 0
+    snapshot = Store(tmp_path / "sum").published().snapshot
+    assert are_of_screens(snapshot.counters) and all(len(of) == 1 for of in split_units(snapshot).values())
