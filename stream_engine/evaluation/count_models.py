@@ -44,7 +44,7 @@ class CountModels:
 
     def __init__(self, snapshot: Snapshot, seed: int):
         self.responses = responses_of(snapshot, seed)
-        self.plan = cross_fit.plan(self.responses)
+        self.plan = cross_fit.plan(self.responses, max_divisions=cross_fit.MAX_DIVISIONS)
         counts = {key: array for key, array in snapshot.arrays.items() if not key.startswith("partial_order/")}
         self._snapshot = snapshot._replace(arrays=counts)
 

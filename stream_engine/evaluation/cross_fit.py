@@ -16,7 +16,7 @@ import numpy as np
 from stream_engine.data.answers import Answers
 from stream_engine.evaluation import held_out, noise_ceiling
 from stream_engine.evaluation.held_out import Figures, HeldOut
-from stream_engine.evaluation.responses import VALIDATION_SHARE, Responses, asked_fairly, parts
+from stream_engine.evaluation.responses import VALIDATION_SHARE, Responses, asked_fairly, further_draws, parts
 
 # Hyperparameters of a model, such as a number of dimensions and a ridge. In the shapes below, U is the number of units,
 # the responses (or questions) that are held out as a whole.
@@ -55,15 +55,24 @@ HALF_WIDTH = 0.02
 ENOUGH_PARTICIPANTS = 100
 
 
-def plan(responses: Responses, choose: float = VALIDATION_SHARE, evaluate: bool = True) -> Plan:
+# The figures of few answers depend on how these are divided, that is, on the seed: all are predicted again in further
+# divisions, up to so many predictions, and figures are means over divisions.
+REPEATED_COMPARISONS, MAX_DIVISIONS = 600, 5
+
+
+def plan(responses: Responses, choose: float = VALIDATION_SHARE, evaluate: bool = True, max_divisions: int = 1) -> Plan:
     """What is held out. `choose` is the validation set's share of the units outside a group; without `evaluate`,
-    nothing is held out. O(U log U)."""
+    nothing is held out; `max_divisions`: how often all responses of a small study are predicted at most. O(U log U)."""
     without_folds = [Group(parts(responses, np.zeros(len(responses.draw), bool), choose), ())]
     if not evaluate:
         return Plan(without_folds, [])
     size = np.bincount(responses.answers.response, responses.answers.times, len(responses.draw))
-    fold = np.where(asked_fairly(responses) & (size > 0), (responses.draw * FOLDS).astype(int), NOT_HELD_OUT)
-    groups = _groups(responses, fold, lambda out: _half_width(size[out]) <= HALF_WIDTH, choose)
+    n_divisions = int(np.clip(REPEATED_COMPARISONS // max(size.sum(), 1.0), 1, max_divisions))
+    groups: list[Group] = []
+    for division in range(n_divisions):
+        divided = further_draws(responses, division)
+        fold = np.where(asked_fairly(divided) & (size > 0), (divided.draw * FOLDS).astype(int), NOT_HELD_OUT)
+        groups += _groups(divided, fold, lambda out: _half_width(size[out]) <= HALF_WIDTH, choose)
     participant_fold = _folds_of_participants(responses)
     participant_groups = _groups(
         responses,
@@ -149,21 +158,40 @@ def fold_figures(
 ) -> dict[str, Figures]:
     """The figures of each model of which there are log odds (`FoldPredictions.begin`). `cluster` (U,): the clusters of
     standard errors; `fitted`: whether models are fitted to answers (`_figures`)."""
-    predictions: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]] = {}
+    predictions: dict[str, list[tuple[np.ndarray, ...]]] = {}
+    n_predicted = np.zeros(len(cluster), np.int64)  # how often each unit is predicted: once in each division
     for targets, future in pending:
+        units = np.unique(targets.response)
+        division = np.full(len(targets.rows), n_predicted[units].max(initial=0))
+        n_predicted[units] += 1
         for name, margin in future.result().items():
-            predictions.setdefault(name, []).append((margin, targets.times, cluster[targets.response], targets.rows))
-    columns = {name: [np.concatenate(column) for column in zip(*parts)] for name, parts in predictions.items()}
+            columns = margin, targets.times, cluster[targets.response], targets.rows, division
+            predictions.setdefault(name, []).append(columns)
     return {
-        name: _figures(margin, times, units, rows, len(predictions[name]) if fitted else 0)
-        for name, (margin, times, units, rows) in columns.items()
+        name: _mean_over_divisions(len(parts) if fitted else 0, *map(np.concatenate, zip(*parts)))
+        for name, parts in predictions.items()
     }
+
+
+def _mean_over_divisions(
+    folds: int, margin: np.ndarray, times: np.ndarray, cluster: np.ndarray, rows: np.ndarray, division: np.ndarray
+) -> Figures:
+    """The figures of predictions in one or several divisions of the same answers; with several, the standard error
+    covers how much their mean depends on the divisions, that is, on the seed."""
+    present, division = np.unique(division, return_inverse=True)  # some models are not fitted in each of them
+    n = max(len(present), 1)
+    figures = _figures(margin, times / n, cluster, rows, folds / n)
+    if n == 1 or figures.standard_error is None:
+        return figures
+    right, total = (np.bincount(division, column) for column in (times * noise_ceiling.credit(margin), times))
+    of_mean = float(np.std(right / total, ddof=1)) / np.sqrt(n)
+    return figures._replace(standard_error=float(np.hypot(figures.standard_error, of_mean)))
 
 
 CLEAR_ERRORS = 3.0  # standard errors from one half within which the corrected one is reported: it gates claims
 
 
-def _figures(margin: np.ndarray, times: np.ndarray, cluster: np.ndarray, rows: np.ndarray, folds: int) -> Figures:
+def _figures(margin: np.ndarray, times: np.ndarray, cluster: np.ndarray, rows: np.ndarray, folds: float) -> Figures:
     """The figures of predictions by so many fitted folds; 0 for models that count answers and are not fitted."""
     # An answer that is predicted from another one to the same question is predicted correctly if that one is, so the
     # two count as one: the standard error is the larger one of those over clusters and over questions. Each answer is

@@ -63,7 +63,7 @@ def figures(margin: np.ndarray, slope: float, times: np.ndarray, cluster: np.nda
         standard_error(np.bincount(number, right - accuracy * times), float(total)),
         float(times @ losses(margin, slope) / total),
         _calibration_error(expit(slope * np.abs(margin)), right, times),
-        int(total),
+        round(total),
         clusters,
     )
 

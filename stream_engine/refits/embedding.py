@@ -159,7 +159,7 @@ def refit(
         published_responses, published_answers = responses, answers
         if seed != PUBLISHED_SEED:
             published_responses, published_answers = _answers_to_fit(snapshot, PUBLISHED_SEED, params, max_answers)
-        plan = cross_fit.plan(responses, validation_share, evaluate)
+        plan = cross_fit.plan(responses, validation_share, evaluate, cross_fit.MAX_DIVISIONS)
         search = _SettingSearch(params, options, len(plan.responses) + len(plan.participants), progress)
         part = cross_fit.plan(published_responses, validation_share).responses[0].part
         chosen = search.choose(part, published_responses, published_answers)
@@ -339,6 +339,7 @@ def _results(
     report["draws"] = 0 if fit.draws is None else len(fit.draws.lapse)
     arrays = _map_arrays(fit, options, report.get("dimensions_at_least"))
     differences, participants_arrays = _participant_results(fit, predictor, figures, objects)
+    report["reversed"] = predictor.reversed_report()
     report["individual_differences"] = differences
     arrays |= participants_arrays
     if n_dimensions > 2:

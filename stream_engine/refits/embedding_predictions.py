@@ -15,6 +15,7 @@ from stream_engine.embedding.individual import weighted_margins
 from stream_engine.embedding.posterior import Posterior
 from stream_engine.embedding.questions import Questions, of_answers
 from stream_engine.evaluation.answer_probabilities import log_odds, probabilities, probability
+from stream_engine.evaluation.held_out import standard_error
 from stream_engine.evaluation.learned import of_draws
 from stream_engine.refits.embedding_models import (
     ParticipantModels,
@@ -26,6 +27,8 @@ from stream_engine.refits.embedding_models import (
 # Names of the models, as in the report: the map for an unknown participant, the model of the participant who answers,
 # one map with the participant's lapse rate, and the picture of the map.
 KIND, WITH_PARTICIPANT, ONE_MAP, PICTURE = "embedding", "knowing_worker", "one_map", "picture"
+REVERSED = [2, 3, 0, 1]  # columns of the opposite answers
+MAX_REVERSED_ANSWERS = 20_000  # above which no map is fitted to reversed answers
 # Columns of `worker_predicted`: sums over the answers of a participant, each predicted by a map of others' answers.
 PREDICTION_SUMS = ("answers", "right", "log_odds", "expected", "variance", "square")
 
@@ -37,16 +40,21 @@ class FoldPredictor:
         self.targets, self.models, self.seed = targets, models, seed
         self.settings: list[dict[str, Any]] = []  # one a group of responses, with its lapse and scale
         self._last_choice: Choice | None = None
+        # a row a response: how often it was predicted by a map of reversed answers, what that gained in log loss (over
+        # its answers), how many of them it predicted, and how many a map of the answers as they are
+        self.reversed_sums = np.zeros((int(targets.response.max(initial=-1)) + 1, 4))
         # a row a participant, filled when their answers are predicted by a map of other participants
         self.prediction_sums = np.zeros((len(models.answers.participants), len(PREDICTION_SUMS)))
 
     def response(self, chosen: Choice, out: np.ndarray) -> dict[str, np.ndarray]:
         """Log odds of held-out answers: for an unknown participant, as `predict` gives them; by the model of the
         participant who answers; by one map and this participant's lapse rate; and margins of the map's picture."""
-        questions, model = self._fit(chosen, out, only_weights=False)
+        answers, questions, model = self._fit(chosen, out, only_weights=False)
         if model is None:
             return {}
         targets, calibration = self.targets.of_responses(out), calibration_of(chosen, model, questions)
+        if len(answers.rows) <= MAX_REVERSED_ANSWERS:
+            self._add_reversed(chosen, answers, questions, model, targets)
         if chosen is not self._last_choice:
             self.settings.append({**chosen.setting._asdict(), **calibration._asdict()})
             self._last_choice = chosen
@@ -61,7 +69,7 @@ class FoldPredictor:
 
     def participant(self, chosen: Choice, out: np.ndarray) -> dict[str, np.ndarray]:
         """Log odds of the answers of participants none of whose answers were fitted."""
-        questions, model = self._fit(chosen, out, only_weights=True)
+        _, questions, model = self._fit(chosen, out, only_weights=True)
         if model is None:
             return {}
         targets, calibration = self.targets.of_responses(out), calibration_of(chosen, model, questions)
@@ -70,14 +78,55 @@ class FoldPredictor:
         self._add_sums(targets, odds)
         return {KIND: odds}
 
-    def _fit(self, chosen: Choice, out: np.ndarray, only_weights: bool) -> tuple[Questions, ParticipantModel | None]:
-        """The other answers, and the model of them; None where there are none."""
+    def _fit(
+        self, chosen: Choice, out: np.ndarray, only_weights: bool
+    ) -> tuple[Answers, Questions, ParticipantModel | None]:
+        """The other answers, also as questions, and the model of them; None where there are none."""
         answers = without_rare_participants(self.models.answers.without(out))
         questions = of_answers(answers)
         if not len(questions.rows):
-            return questions, None
+            return answers, questions, None
         group_map = with_setting(questions, chosen.setting, chosen.starts, **self.models.options.lapse_option)
-        return questions, self.models.fit_to_fold(chosen, answers, questions, group_map, only_weights)
+        return answers, questions, self.models.fit_to_fold(chosen, answers, questions, group_map, only_weights)
+
+    def _add_reversed(
+        self, chosen: Choice, answers: Answers, questions: Questions, model: ParticipantModel, targets: Answers
+    ) -> None:
+        """Add to `reversed_sums` how a map of reversed answers predicts reversed held-out answers, compared with the
+        map of the answers as they are. Both without draws and calibration."""
+        reversed_questions = of_answers(answers._replace(rows=answers.rows[:, REVERSED]))
+        reversed_map = with_setting(reversed_questions, chosen.setting, (), **self.models.options.lapse_option)
+        odds = [
+            log_odds(probabilities(fit.points, rows, population_lapse(fit.lapse, of), fit.alpha))
+            for fit, rows, of in (
+                (model.group_map, targets.rows, questions),
+                (reversed_map, targets.rows[:, REVERSED], reversed_questions),
+            )
+        ]
+        gain = np.logaddexp(0.0, -odds[0]) - np.logaddexp(0.0, -odds[1])
+        columns = gain, *((each > 0) + (each == 0) / 2 for each in odds[::-1])
+        for number, column in enumerate(columns, 1):
+            np.add.at(self.reversed_sums[:, number], targets.response, targets.times * column)
+        self.reversed_sums[np.unique(targets.response), 0] += 1
+
+    def reversed_report(self) -> dict[str, Any] | None:
+        """What a map of reversed answers gains: nats an answer, with its standard error over responses, and its
+        accuracy on held-out answers beside that of a map of the answers `as_is`; means over the divisions of the
+        answers. None where it was not fitted."""
+        divisions = self.reversed_sums[:, 0].max(initial=0.0)
+        if not divisions:
+            return None
+        times = np.bincount(self.targets.response, self.targets.times, len(self.reversed_sums))
+        times = times * self.reversed_sums[:, 0] / divisions
+        gain, right, right_as_is = self.reversed_sums[:, 1:].T / divisions
+        total, there = float(times.sum()), times > 0
+        mean = float(gain.sum()) / total
+        error = standard_error(gain[there] - mean * times[there], total)
+        figures, as_is = (
+            {"accuracy": float(each.sum()) / total, "held_out_comparisons": round(total)}
+            for each in (right, right_as_is)
+        )
+        return {"gain": mean, "standard_error": error, **figures, "as_is": as_is}
 
     def _add_sums(self, targets: Answers, odds: np.ndarray) -> None:
         """Add to `prediction_sums` what these log odds say about the answers of each participant."""

@@ -81,7 +81,8 @@
       const change = number ? ` Drift: ${number} alarm${number > 1 ? "s" : ""} (dotted), the last at ${clock(noticed[noticed.length - 1][0])}.` : " No drift was detected.";
       const many = now.accuracy_n === null ? "" : `${whole(now.accuracy_n)} `;
       const of = now.accuracy_of === "since" ? `a sample of ${many}comparisons that came since it was fitted` : `${many}held-out comparisons`;
-      return `The best model predicts ${percent(now.accuracy)} of ${of}${range(known)}.${change}`;
+      const by = now.accuracy_of === "since" ? `Of the models tested on new comparisons, ${now.accuracy_by.replaceAll("_", " ")} is the best: it` : `The ${now.accuracy_by}`;
+      return `${by} predicts ${percent(now.accuracy)} of ${of}${range(known)}.${change}`;
     }],
     ["rate", "Events per second", (v) => v > 0 && v < 10 ? v.toFixed(1) : whole(v), (now) => {
       const first = past.events[0], more = now.events - first;

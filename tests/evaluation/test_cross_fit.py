@@ -112,3 +112,26 @@ def test_the_figures_are_those_of_all_predictions_together():
     again = held_out.figures(said[named], 1.0, found.answers.times[named], np.array(question)[named])
     assert got["one"].worker.standard_error == pytest.approx(max(by.standard_error, again.standard_error))
     assert [setting for setting, _ in asked[:4]] == [-1, -1, 0, 0]
+
+
+def test_few_answers_are_predicted_in_several_divisions_and_counted_once():
+    """Figures are means over divisions, in each of which every answer is predicted once; their number is no other."""
+    found = evidence(screens=40, shown=2, near=1, workers=0, repeats=0.0)
+    n = len(found.answers.rows)
+    plan, rng = cross_fit.plan(found, max_divisions=5), np.random.default_rng(2)
+    assert len(cross_fit.plan(found).responses) * 5 == len(plan.responses)
+    out = held(plan.responses)
+    assert (out.sum(axis=0) == 5).all() and len({each.tobytes() for each in out}) > 4 * cross_fit.FOLDS
+    said = {each.tobytes(): rng.normal(0.3, 1.0, n) for each in out}
+
+    def predict(setting: None, fold: np.ndarray) -> dict[str, np.ndarray]:
+        return {"one": said[fold.tobytes()][fold[found.answers.response]]}
+
+    got = cross_fit.evaluate(found, plan, None, lambda part: None, predict, fitted=False)["one"].judgement
+    times, mine = found.answers.times, [fold[found.answers.response] for fold in out]
+    right = sum(times[which] @ (said[fold.tobytes()] > 0)[which] for fold, which in zip(out, mine)) / 5
+    assert got.accuracy == pytest.approx(right / times.sum())
+    assert got.comparisons == times.sum() and got.clusters == len(found.draw)
+    assert 0 < got.standard_error < np.sqrt(0.25 / n), "less than that of one division"
+    many = evidence(screens=cross_fit.REPEATED_COMPARISONS + 1, shown=2, near=1, workers=0, repeats=0.0)
+    assert len(cross_fit.plan(many, max_divisions=5).responses) == len(cross_fit.plan(many).responses)

@@ -229,3 +229,22 @@ def test_why_individual_differences_were_not_looked_for():
     for params, why in ((QUICK_ALL, "'all'"), (msgspec.structs.replace(QUICK, participants="alike"), "")):
         verdict = embedding.refit(made, params, 0).report["individual_differences"]["verdict"]
         assert verdict.startswith("not requested") and why in verdict
+
+
+def reversed_line(line: dict) -> dict:
+    return {**line, "near": line["far"], "far": line["near"]}
+
+
+@pytest.mark.parametrize("reverses", [False, True])
+def test_what_a_map_of_reversed_answers_gains_is_told(reverses):
+    """A map of reversed answers predicts worse than a map of answers that a map can give, and better otherwise; the
+    figures of both together are those of the same fits."""
+    lines, _ = events(3, 240, guessers=0)
+    lines = [reversed_line(line) for line in lines] if reverses else lines
+    made = learned.snapshot_of(lines, (*ALL, "judgements"), guard=False)
+    told = embedding.refit(made, ALIKE, 0).report["reversed"]
+    assert (told["gain"] > 3 * told["standard_error"]) == reverses
+    assert (told["gain"] < -3 * told["standard_error"]) != reverses
+    assert (told["accuracy"] > 0.8) == reverses == (told["accuracy"] > told["as_is"]["accuracy"])
+    assert told["held_out_comparisons"] == told["as_is"]["held_out_comparisons"] == 240
+    assert embedding.refit(made, ALIKE, 0, evaluate=False).report["reversed"] is None

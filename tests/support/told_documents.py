@@ -220,6 +220,11 @@ def held_out(kind: str, said: Callable, ceiling: Mapping[str, Definition] = CEIL
 SPUR, TWO = "tests/clustering/test_spur.py::", "tests/refits/test_second_solver.py::"
 BOOST, CLASSIFY = "tests/boosting/test_triplet_boost.py::", "tests/boosting/test_classify.py::"
 THEOREMS, DIMENSIONS = "tests/boosting/test_theorems.py::", "tests/refits/test_dimensions.py::"
+REVERSED_FIGURES = (
+    "gain",
+    "standard_error",
+    *(f"{of}{name}" for of in ("", "as_is/") for name in ("accuracy", "held_out_comparisons")),
+)
 EMBEDDING, ALIGNMENT = "tests/refits/test_embedding_refit.py::", "tests/refits/test_alignment.py::"
 RCKL, POE = "tests/kernel_learning/test_rckl.py::", "tests/kernel_learning/test_partial_order_embedding.py::"
 ARTIFACTS, ONLINE = "tests/laws/test_told_of_artifacts.py::", "tests/evaluation/test_online_predictor.py::"
@@ -431,6 +436,10 @@ REPORTED: dict[str, dict[str, Definition]] = {
         "draws": lambda w: 0,  # of a model that was given
         "chosen_by": lambda w: "given",
         "tried": lambda w: [],
+        **dict.fromkeys(
+            tuple(f"reversed/{name}" for name in REVERSED_FIGURES),
+            f"{EMBEDDING}test_what_a_map_of_reversed_answers_gains_is_told",
+        ),
         "no_regions": f"{EMBEDDING}test_regions_are_only_offered_where_they_cover",
         **usual(FIGURES, "knowing_worker", "individual_differences/one_map", "individual_differences/own"),
         **usual(
@@ -659,6 +668,7 @@ LIVE: dict[str, Definition] = {  # of a run that read 100 events before it start
     "accuracy": lambda w: 0.75,
     "accuracy_n": lambda w: 60,
     "accuracy_of": lambda w: "since",
+    "accuracy_by": lambda w: "adds3",
     "snapshot_due": lambda w: None,  # the run has none
     "drifts": lambda w: 2 + 1,
     "refits/#/kind": lambda w, at: ("embedding", "sdp_clustering")[at],

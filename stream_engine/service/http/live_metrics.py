@@ -129,20 +129,22 @@ def _failure_in_words(kind: str, why: str) -> str:
 
 
 def _accuracy(progressive: Mapping[str, Any], newest: Published | None) -> dict[str, Any]:
-    """`accuracy` of the best present model, of how many comparisons (`accuracy_n`), and of which: a sample of those
-    that came since it was fitted ("since"), all kinds of events together; before there are enough of these, held-out
-    comparisons ("held_out"), as the embedding's report says. None where neither is known."""
-    present = [kinds.get("all", {}).get("current", {}) for kinds in progressive.get("predictors", {}).values()]
-    recent = [(scores["accuracy"], scores["tested"]) for scores in present if scores.get("tested", 0) >= MIN_TESTED]
+    """`accuracy` of the best present model, its name (`accuracy_by`), of how many comparisons (`accuracy_n`), and of
+    which: a sample of those that came since it was fitted ("since"), all kinds of events together; before there are
+    enough of these, held-out comparisons ("held_out"), as the embedding's report says. None where neither is known."""
+    predictors = progressive.get("predictors", {}).items()
+    present = [(name, kinds.get("all", {}).get("current", {})) for name, kinds in predictors]
+    recent = [(of["accuracy"], of["tested"], name) for name, of in present if of.get("tested", 0) >= MIN_TESTED]
     if recent:
-        accuracy, n = max(recent)
-        return {"accuracy": accuracy, "accuracy_n": int(n), "accuracy_of": "since"}
+        accuracy, n, name = max(recent)
+        return {"accuracy": accuracy, "accuracy_n": int(n), "accuracy_of": "since", "accuracy_by": name}
     report = newest.artifacts["embedding"].report if newest and "embedding" in newest.artifacts else {}
     held_out, n_held_out = figure(report, "accuracy"), figure(report, "held_out_comparisons")
     return {
         "accuracy": held_out,
         "accuracy_n": None if held_out is None or n_held_out is None else int(n_held_out),
         "accuracy_of": None if held_out is None else "held_out",
+        "accuracy_by": None if held_out is None else "embedding",
     }
 
 
