@@ -10,6 +10,7 @@ from stream_engine.report.sections import next_questions, object_map
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
+from tests.support import learned
 from tests.support.facts import states
 
 
@@ -104,3 +105,27 @@ def test_nothing_is_asked_where_nothing_is_left_and_of_one_object():
     assert section.says
     assert not section.tables
     assert not section.notes
+
+
+def asked_next(events: list[dict]):
+    """The section of a state of these events."""
+    return next_questions.section(material(Published(learned.snapshot_of(events, ("triplet_counts",)), {})))
+
+
+def test_questions_are_of_the_kind_of_the_study_where_these_can_be_chosen():
+    sets = [[f"o{(i + step) % 7}" for step in (0, 1, 3)] for i in range(7)]
+    section = asked_next([{"type": "odd_one_out", "objects": each, "odd": each[2]} for each in sets])
+    columns = section.tables[0].columns
+    asked = [frozenset(each) for each in zip(columns["first"], columns["second"], columns["third"])]
+    assert len(asked) == len({*asked}) == next_questions.MAX_SUGGESTED and "--type odd_one_out" in section.notes[0]
+    near = [{"anchor": a, "near": b, "far": c} for a, b, c in sets]
+    assert "although" not in asked_next([{"type": "triplet", **each} for each in near]).tables[0].about
+    picks = [{"type": "pick", "anchor": "o0", "shown": ["o1", "o2", "o3", "o4"], "chosen": ["o1", "o2"]}]
+    section = asked_next(picks)
+    assert "anchor" in section.tables[0].columns and states(section.tables[0].about, "although … pick answers")
+
+
+def test_all_sets_of_few_objects_are_asked_about():
+    """Three questions of one set, of which one answer leaves one: no more sets are asked for than there are."""
+    events = [{"type": "odd_one_out", "objects": ["a", "b", "c"], "odd": "c"}]
+    assert len(asked_next(events).tables[0].columns["first"]) == 1
