@@ -18,6 +18,7 @@ from stream_engine.clustering.sentence import (
     MIN_OBJECTS,
     NOT_SEPARABLE,
     SEPARATED,
+    UNCERTAIN,
 )
 from stream_engine.data.answers import Answers
 from stream_engine.embedding.questions import Questions, of_answers
@@ -52,8 +53,8 @@ class ClusterAnswer(NamedTuple):
     grade : str
         One of `GRADES`.
     reason : str
-        Where the grade is "cannot tell": "few objects", "no positions", "chance" or "few answers". Beside another
-        grade: "one dimension" or "".
+        Where the grade is "cannot tell": "few objects", "no positions", "uncertain positions" or "few answers". Beside
+        another grade: "one dimension" or "".
     k : int or None
         The number of groups that are clearest; None where the answers determine no positions.
     labels : ndarray
@@ -173,7 +174,7 @@ def grade_clusters(
     candidates = fits.candidates()
     separation = _separation(candidates, fits)
     if gain < MIN_ERRORS_ABOVE_CHANCE * error:
-        return _cannot_tell(answers, "chance", best.points.shape[1])._replace(precision=best.precision)
+        return _cannot_tell(answers, UNCERTAIN, best.points.shape[1])._replace(precision=best.precision)
     tied_to = None
     if tied_dimensions is not None and fits.table == clearness.POSITIONS and 0 < tied_dimensions < best.points.shape[1]:
         fewer_fits = position_fits.fits_of_positions(questions, best.points[:, :tied_dimensions])

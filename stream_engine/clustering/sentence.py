@@ -10,7 +10,7 @@ CLEARLY_SEPARATED, SEPARATED = "clearly separated", "separated"
 NOT_SEPARABLE, CANNOT_TELL = "not separable", "cannot tell"
 GRADES = (CANNOT_TELL, NOT_SEPARABLE, SEPARATED, CLEARLY_SEPARATED)
 MIN_OBJECTS = 8  # of a grade
-CHANCE, UNCONNECTED, ALL_ALIKE = "chance", "unconnected", "no positions"  # reasons
+CHANCE, UNCONNECTED, ALL_ALIKE, UNCERTAIN = "chance", "unconnected", "no positions", "uncertain positions"  # reasons
 
 
 class Headline(NamedTuple):
@@ -176,6 +176,8 @@ def _reason(report: Mapping[str, Any]) -> str:
         return f"there {number}, and at least {MIN_OBJECTS} are needed"
     if reason == CHANCE:
         return "the map does not predict the answers better than chance"
+    if reason == UNCERTAIN:
+        return f"with {comparisons:,} comparisons of {objects:,} objects, positions are too uncertain to tell groups"
     if reason == UNCONNECTED:
         return "the objects fall into sets that were never compared with each other, or only by a few questions"
     if reason == ALL_ALIKE:

@@ -146,6 +146,30 @@ def response_checks(snapshot: Snapshot, names: Sequence[str]) -> ResponseChecks:
     )
 
 
+class PreferredPosition(NamedTuple):
+    """The position at which the chosen object was most often, in answers of all participants with so many objects."""
+
+    position: int  # from 0
+    shown: int
+    share: float
+    answers: int
+
+
+def preferred_position(snapshot: Snapshot) -> PreferredPosition | None:
+    """The position that is chosen more often than by chance, by more than `MIN_BIAS`; None where none is. O(rows)."""
+    patterns = snapshot.section("response_patterns")
+    if not patterns or not (patterns["shown"] > 0).any():
+        return None
+    shown, n = patterns["shown"].astype(np.int64), patterns["n"]
+    size = int(np.bincount(shown[shown > 0], n[shown > 0]).argmax())
+    answers_at = np.bincount(patterns["value"][shown == size], n[shown == size])
+    best, total = int(answers_at.argmax()), int(answers_at.sum())
+    share = answers_at[best] / total
+    if total < MIN_ANSWERS or share - 1.0 / size < MIN_BIAS + 1.96 * np.sqrt(0.25 / total):
+        return None
+    return PreferredPosition(best, size, float(share), total)
+
+
 def _expected(worker: np.ndarray, size: np.ndarray, value: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """For rows (participant, number of objects, position, number of answers): `(the participant's answers with so many
     objects, the share that is expected at the position)`; NaN if nobody else answered."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stream_engine.clustering import MIN_CORE_STABILITY
-from stream_engine.clustering.sentence import CANNOT_TELL, CHANCE, UNCONNECTED, sentence
+from stream_engine.clustering.sentence import CANNOT_TELL, CHANCE, UNCERTAIN, UNCONNECTED, sentence
 from stream_engine.data.array_checks import pattern_of
 from stream_engine.evaluation.connection import are_connected, components
 from stream_engine.exports import Content, NothingToExport
@@ -21,6 +21,7 @@ from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.published import Published
 
 ANSWER, PROGRAM = "clusters", "sdp_clustering"
+OF_POSITIONS = (CHANCE, UNCERTAIN)  # reasons that depend on whether a model beats chance
 OF_PARTITION = {"labels": "sdp_labels", "k": "sdp_k"}  # array of the program -> its name beside the answer
 
 
@@ -32,9 +33,18 @@ def grouping(artifacts: Mapping[str, Artifact]) -> Artifact | None:
 def gated(report: Mapping[str, Any], connected: bool, beats_chance: bool | None) -> Mapping[str, Any]:
     """The report of the refit `clusters`, whose grade is "cannot tell" unless the objects are connected and a model
     beats chance, as far as is known."""
-    if report.get("grade") == CANNOT_TELL or (connected and beats_chance is not False):
+    grade, reason = report.get("grade"), report.get("reason")
+    if grade == CANNOT_TELL and reason not in OF_POSITIONS:
         return report
-    report = {**report, "grade": CANNOT_TELL, "reason": UNCONNECTED if not connected else CHANCE}
+    if not connected:
+        gate = UNCONNECTED
+    elif beats_chance is False:
+        gate = CHANCE
+    elif grade == CANNOT_TELL and reason == CHANCE:  # as earlier versions called it
+        gate = UNCERTAIN
+    else:
+        return report
+    report = {**report, "grade": CANNOT_TELL, "reason": gate}
     return {**report, "note": sentence(report)} if "note" in report else report
 
 
@@ -47,8 +57,10 @@ def reports(published: Published) -> dict[str, Mapping[str, Any]]:
 def cluster_answer(published: Published) -> Mapping[str, Any]:
     """What every surface says of the clusters: `gated`; empty without the refit `clusters`."""
     artifact, published = published.artifacts.get(ANSWER), published.as_seen or published
-    if artifact is None or artifact.report.get("grade") == CANNOT_TELL:
-        return {} if artifact is None else artifact.report
+    if artifact is None:
+        return {}
+    if artifact.report.get("grade") == CANNOT_TELL and artifact.report.get("reason") not in OF_POSITIONS:
+        return artifact.report
     connected = are_connected(components(published.snapshot))
     return gated(artifact.report, connected, any_beats_chance(published) if connected else None)
 

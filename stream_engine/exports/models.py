@@ -105,6 +105,22 @@ def best_above_chance(rows: Sequence[dict[str, Any]], artifacts: Mapping[str, Ar
     return next((row for row in models if beats_chance([row], artifacts, len(models) - 1)), None)
 
 
+BASELINE_ERRORS = 1.96  # standard errors of the difference from which a baseline predicts better than every model
+
+
+def better_baseline(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The row of a baseline that predicts better than chance and than every model; None where none does."""
+    models = [row for row in rows if row["accuracy"] is not None and row["model"] not in BASELINES]
+    for row in rows:
+        error = row["standard_error"]
+        if row["model"] not in BASELINES or error is None or (row["comparisons"] or 0) < MIN_HELD_OUT:
+            continue
+        errors = [(model["accuracy"], hypot(model["standard_error"] or 0.0, error)) for model in models]
+        if all(row["accuracy"] - BASELINE_ERRORS * both > accuracy for accuracy, both in [*errors, (0.5, error)]):
+            return row
+    return None
+
+
 def any_beats_chance(published: Published) -> bool | None:
     """`beats_chance` of the whole table, which is not made where the embedding is clearly above chance."""
     embedding = [row for row in _of_artifacts(published) if row["model"] == "embedding"]

@@ -272,7 +272,8 @@ def test_answers_at_chance(seed):
     rng = np.random.default_rng(seed)
     answers = scenarios.answers_about(rng, rng.normal(size=(24, 2)), 1500, "ste", 0.9, lapse=1.0)
     found = grade_clusters(answers)
-    assert (found.grade, found.reason, found.k) == (CANNOT_TELL, "chance", None) and (found.labels == -1).all()
+    assert (found.grade, found.reason, found.k) == (CANNOT_TELL, "uncertain positions", None)
+    assert (found.labels == -1).all()
 
 
 def test_objects_that_are_all_alike():
@@ -281,7 +282,7 @@ def test_objects_that_are_all_alike():
     answers = Answers(both, np.ones(len(both)), np.full(len(both), -1, np.int32), np.arange(len(both)), 10)
     found = grade_clusters(answers)
     assert found.grade == CANNOT_TELL
-    assert found.reason in ("no positions", "chance")
+    assert found.reason in ("no positions", "uncertain positions")
     assert found.k is None
 
 

@@ -15,7 +15,7 @@ from stream_engine.data.packed_names import pack_names
 from stream_engine.evaluation import participants, response_checks
 from stream_engine.evaluation.connection import components
 from stream_engine.evaluation.participants import _against_map, check_participants, wilson
-from stream_engine.report.findings import TOPICS, agreement, findings, models, sentences, warnings
+from stream_engine.report.findings import TOPICS, WARNING, agreement, findings, models, sentences, warnings
 from stream_engine.report.findings.data import excluded
 from stream_engine.report.findings.data import read as read_findings
 from stream_engine.report.findings.facts import Commands, Facts
@@ -301,6 +301,14 @@ def test_a_file_with_every_row_twice_is_told():
     assert states(copies.text, f"{2 * len(events)} answers")
 
 
+ALONE = {  # of the facts of one model
+    "n_questions": 900,
+    "better_baseline": None,
+    "preferred_position": None,
+    "report": lambda kind: {},
+}
+
+
 @pytest.mark.parametrize(
     "accuracy, error, agreement, useless",
     [
@@ -311,17 +319,20 @@ def test_a_file_with_every_row_twice_is_told():
         (0.5, 0.01, None, False),  # of agreement, which is unknown
         (0.41, 0.04, 0.31, False),  # they contradict each other
         (0.41, 0.04, 0.48, True),  # as coins do
+        (0.41, 0.03, None, False),  # significantly less than one half
     ],
 )
 def test_more_answers_are_useless_where_the_whole_interval_is_near_chance(accuracy, error, agreement, useless):
     best = {"model": "embedding", "accuracy": accuracy, "standard_error": error, "ceiling_at_most": None}
     facts = SimpleNamespace(
-        best=best, held_out=900, beats_chance=False, above_chance=None, at_chance="no model predicts"
+        best=best, held_out=900, beats_chance=False, above_chance=None, at_chance="no model predicts", **ALONE
     )
     facts.ceiling, facts.preview = {"others": agreement, "answers": 300.0}, "preview FILE"
     (found,) = models.accuracy(facts)
-    assert ("hardly help" in found.text) == useless == ("Collect more answers" not in found.text)
-    contradict = agreement is not None and agreement < 0.4
+    opposite = "would not help" in found.text
+    assert opposite == (accuracy == 0.41 and not useless) and not (opposite and "Collect more answers" in found.text)
+    assert ("hardly help" in found.text) == useless == ("Collect more answers" not in found.text and not opposite)
+    contradict = (agreement is not None and agreement < 0.4) or error == 0.03
     assert ("contradict each other" in found.text) == contradict
     assert ("Less than one half is chance" in found.text) == (accuracy < 0.5 and not contradict)
 
@@ -345,12 +356,88 @@ def test_answers_that_name_the_less_similar_object_are_a_warning(reversed_answer
     near, far = ("far", "near") if reversed_answers else ("near", "far")
     events = [{**event, "near": event[near], "far": event[far]} for event in events]
     found = known(study(events).fit("embedding", **QUICK))
-    assert ("map_worse_than_counts" in {each.what for each in warnings(found)}) == reversed_answers
+    warned = {each.what for each in warnings(found)}
+    assert ("map_worse_than_counts" in warned) == ("reversed" in warned) == reversed_answers
+
+
+@pytest.mark.parametrize(
+    "gain, accuracy, n_questions, warned",
+    [(0.1, 0.9, 300, True), (0.05, 0.9, 300, False), (0.1, 0.7, 300, False), (0.1, 0.9, 3, False)],
+)
+def test_a_better_map_of_reversed_answers_is_a_warning(guessers, gain, accuracy, n_questions, warned):
+    """Where log loss and accuracy are better, and not of a few questions, which a map may give either way."""
+    of_reversed = {"gain": gain, "standard_error": 0.02, "accuracy": accuracy, "as_is": {"accuracy": 0.8}}
+    facts = facts_of(guessers, figures_of(0.8, 0.02) | {"reversed": of_reversed})
+    facts.__dict__["n_questions"] = n_questions
+    told = {each.what: each for each in models.accuracy(facts)}
+    assert ("reversed" in told) == warned
+    assert not warned or states(told["reversed"].text, "90.0 % … 80.0 % … 0.100 nats, SE 0.020 … --answer-is farther")
+
+
+def figures_of(accuracy, error, n=400):
+    held_out = {"held_out": "judgements", "held_out_comparisons": n, "log_loss": 0.6 - accuracy / 10}
+    return {**held_out, "accuracy": accuracy, "standard_error": error}
+
+
+def facts_of(guessers, embedding, **counts):
+    """Facts of an embedding with these figures, and of models that are counts."""
+    artifacts = {"embedding": Artifact("embedding", "", 1, {}, 0, {}, {"d": 2, "kernel": "ste", **embedding})}
+    noted = {"snapshot": 1, "seed": 0, "models": counts}
+    return Facts(Published(study(guessers).published.snapshot, artifacts), Commands("S"), noted)
+
+
+@pytest.mark.parametrize(
+    "of_map, of_majority, warned",
+    [((0.7, 0.03), (0.89, 0.02), True), ((0.55, 0.03), (0.89, 0.02), True), ((0.7, 0.03), (0.74, 0.03), False)],
+)
+def test_a_baseline_that_predicts_better_than_every_model_is_a_warning(guessers, of_map, of_majority, warned):
+    """Whether or not a model beats chance: the answers are not random."""
+    facts = facts_of(guessers, figures_of(*of_map), majority=figures_of(*of_majority), adds3=figures_of(0.6, 0.03))
+    told = [each for each in models.accuracy(facts) if each.level == WARNING]
+    assert any("89.0 %" in each.text for each in told) == warned
+    assert not warned or facts.at_chance == "the embedding does not predict"
+
+
+def test_the_text_for_a_paper_has_the_accuracy_of_the_first_screen(guessers):
+    facts = facts_of(guessers, figures_of(0.6, 0.02), adds3=figures_of(0.75, 0.02))
+    assert next(models.accuracy(facts)).figures["accuracy"] == 0.75
+    assert states(methods.paper(facts), "60.0% … AddS-3 similarity … 75.0%, 95% CI [71.1, 78.9]")
+
+
+@pytest.mark.parametrize("figures", [("others", "answers"), ("themselves", "own_answers")])
+@pytest.mark.parametrize("share", [0.3, 0.8])
+def test_answers_that_are_opposite_more_often_than_by_chance_are_a_warning(guessers, figures, share):
+    of_map = figures_of(0.7, 0.02) | {"ceiling": dict(zip(figures, (share, 200)))}
+    told = {each.what for each in agreement.agreement(facts_of(guessers, of_map)) if each.level == WARNING}
+    assert any(what.startswith("opposite") for what in told) == (share < 0.5)
+
+
+@pytest.mark.parametrize("biased", [False, True])
+def test_answers_that_a_position_predicts_are_named_where_no_model_predicts(biased):
+    rng = np.random.default_rng(6)
+    shown = [rng.choice([f"o{i}" for i in range(9)], 3, replace=False).tolist() for _ in range(150)]
+    chosen = [each[1 + (0 if biased else int(rng.integers(2)))] for each in shown]
+    columns = {name: [each[at] for each in shown] for at, name in enumerate(("anchor", "left", "right"))}
+    table = pa.table({**columns, "chosen": chosen, "worker": [f"p{i % 5}" for i in range(150)]})
+    made = stream_engine.read(table, type="pick", columns={"shown": ["left", "right"]}).fit("embedding", **ALIKE)
+    told = {each.what: each for each in models.accuracy(Facts(made.published))}
+    assert "chance_level" in told and ("one_position" in told) == biased
+    assert not biased or states(told["one_position"].text, "100.0 % of 150 answers … position 1 of 2")
+
+
+def test_answers_to_one_question_have_no_accuracy():
+    """It would be that of the answers before, for whatever model."""
+    events = [{"anchor": "a", "near": "b", "far": "c", "worker": f"p{number % 4}"} for number in range(80)]
+    made = study(events).fit("embedding", **ALIKE)
+    facts = Facts(made.published)
+    (found,) = models.accuracy(facts)
+    assert found.level == WARNING and "80 answers are to one question" in found.text
+    assert facts.beats_chance is None and "accuracy is unknown" in methods.paper(facts)
 
 
 def test_what_can_be_gained_is_the_difference_of_the_printed_numbers():
     best = {"model": "embedding", "accuracy": 0.8896, "standard_error": 0.01, "ceiling_at_most": 0.9294}
-    facts = SimpleNamespace(best=best, held_out=900, beats_chance=True, who_counts_too="")
+    facts = SimpleNamespace(best=best, held_out=900, beats_chance=True, who_counts_too="", **ALONE)
     _, ceiling = models.accuracy(facts)
     assert states(ceiling.text, "92.9 % … 3.9 points")  # 92.9 - 89.0
 

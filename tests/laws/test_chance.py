@@ -73,6 +73,7 @@ STATISTICS = {  # file:function -> in which tables below it is, or what else it 
     "evaluation/response_checks.py:at_least": "NULLS",
     "evaluation/response_checks.py:response_checks": "NULLS",
     "evaluation/response_checks.py:_positions": "NULLS",
+    "evaluation/response_checks.py:preferred_position": CUT,
     "exports/alignment.py:table": "the interval of the embedding's own standard error, which is tested as that",
     "exports/models.py:beats_chance": "NULLS",
     "exports/models.py:reported": "NULLS",
@@ -178,6 +179,7 @@ def of_chance(rng):
             patched.setattr(table_of_models, "CHANCE_TEST_LEVEL", level)
             of = facts.Facts(SimpleNamespace(artifacts={}, snapshot=SimpleNamespace(counters={})))
             of.__dict__["models"] = [each | {"comparisons": 1000, "log_loss": 0.7} for each in rows]
+            of.__dict__["n_questions"] = 1000
             if of.beats_chance:
                 return level
     return 1.0

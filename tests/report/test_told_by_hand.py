@@ -295,7 +295,7 @@ def test_a_learning_curve_has_each_figure_in_its_column(monkeypatch):
     assert calibration["observed"] == pytest.approx([0.5, 0.75, 0.9])
     assert calibration["comparisons"] == [10, 20, 30]
     assert "occurred" not in section.says, "thirty comparisons are too few"
-    (note,) = section.notes
+    _, note = section.notes
     assert "accuracy 2 times" in note
     assert "log_loss" not in note
 

@@ -6,6 +6,7 @@ the axes of the map count for them, and whether they form groups.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -166,6 +167,32 @@ def _why(reasons: tuple[str, ...]) -> str:
 _AMONG = "copies of answers are counted, and cannot be told from repetitions"
 
 
+def is_below_chance(share: float | None, answers: float | None) -> bool:
+    """Whether so many answers are known to agree less than by chance.
+
+    >>> is_below_chance(0.3, 100), is_below_chance(0.45, 100), is_below_chance(None, 100)
+    (True, False, False)
+    """
+    return share is not None and answers is not None and share + 0.98 / sqrt(max(answers, 1.0)) < 0.5
+
+
+def _opposite_answers(facts: Facts) -> Iterator[Finding]:
+    """Warnings where answers to the same question are opposite more often than by chance, as after an instruction that
+    was reversed for some participants, or between sessions. Of participants, `models.accuracy` says it where no model
+    predicts."""
+    others, themselves, answers, again = (
+        figure(facts.ceiling, name) for name in ("others", "themselves", "answers", "own_answers")
+    )
+    if is_below_chance(others, answers) and facts.beats_chance is not False:
+        text = f"Participants contradict each other more often than by chance: {percent(others)} of answers match the "
+        text += "majority of the others'. Was the instruction the same for all participants and files?"
+        yield Finding("opposite_participants", text, {"share": others}, facts.preview, WARNING)
+    if is_below_chance(themselves, again):
+        text = "Participants contradict their own answers more often than by chance when a question is asked again: "
+        text += f"{percent(themselves)} are the same. Was the instruction the same in all sessions and files?"
+        yield Finding("opposite_repeats", text, {"share": themselves}, facts.preview, WARNING)
+
+
 def agreement(facts: Facts) -> Iterator[Finding]:
     """Inter-rater and test-retest agreement, and conflicting answers."""
     summary, ceiling = facts.summary, facts.ceiling
@@ -189,6 +216,7 @@ def agreement(facts: Facts) -> Iterator[Finding]:
         text += f"question that somebody else answered, too, and {MIN_CEILING_ANSWERS} are needed. Ask several "
         text += "participants the same questions."
         yield Finding("agreement_unknown", text, level=GAP)
+    yield from _opposite_answers(facts)
     copies = max(facts.copies_counted, _copies(facts))
     if themselves is not None:
         again = figure(ceiling, "own_answers")

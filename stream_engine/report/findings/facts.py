@@ -15,12 +15,22 @@ from stream_engine.evaluation.copied_participants import CopiedParticipant, copi
 from stream_engine.evaluation.few_comparisons import comparisons_by_object, too_few
 from stream_engine.evaluation.kept_responses import kept_responses
 from stream_engine.evaluation.participants import MIN_PARTICIPANTS, ParticipantChecks, check_participants
+from stream_engine.evaluation.response_checks import PreferredPosition, preferred_position
 from stream_engine.exports.clusters import gated
-from stream_engine.exports.models import beats_chance, best_above_chance, fits, left_out, reported, table
+from stream_engine.exports.models import (
+    beats_chance,
+    best_above_chance,
+    better_baseline,
+    fits,
+    left_out,
+    reported,
+    table,
+)
 from stream_engine.exports.summary import summary_of
 from stream_engine.report.findings.words import listing, some
 from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
+from stream_engine.state.snapshot import triplet_columns
 
 
 class Commands(NamedTuple):
@@ -165,8 +175,32 @@ class Facts:
     @property
     def beats_chance(self) -> bool | None:
         """Whether the reported model's accuracy on held-out answers is above one half, by a one-sided 99 % bound that
-        is corrected for choosing the best of several (Bonferroni); None where too little was held out to say."""
+        is corrected for choosing the best of several (Bonferroni); None where too little was held out to say, or all
+        answers are to one question, which every model predicts as it was answered before."""
+        if self.n_questions == 1:
+            return None
         return beats_chance(self.models, self.published.artifacts)
+
+    @cached_property
+    def n_questions(self) -> int | None:
+        """How many different questions were answered; None where these are not counted."""
+        snapshot = self.published.snapshot
+        if not snapshot.section("triplet_counts"):
+            return None
+        quadruplets = snapshot.section("quadruplet_counts")
+        if self.summary["quadruplets"] and not quadruplets:
+            return None
+        return len(triplet_columns(snapshot).anchor) + (len(quadruplets["i"]) if quadruplets else 0)
+
+    @cached_property
+    def preferred_position(self) -> PreferredPosition | None:
+        """The position at which the chosen object was more often than by chance; else None."""
+        return preferred_position(self.published.snapshot)
+
+    @cached_property
+    def better_baseline(self) -> dict[str, Any] | None:
+        """The row of a baseline that predicts better than every model; else None."""
+        return better_baseline(self.models)
 
     @cached_property
     def above_chance(self) -> dict[str, Any] | None:
@@ -176,7 +210,9 @@ class Facts:
     @property
     def at_chance(self) -> str:
         """Who predicts answers no better than chance, after which nothing is said of the map."""
-        return "no model predicts" if self.above_chance is None else f"the {self.best_name} does not predict"
+        if self.above_chance is None and self.better_baseline is None:
+            return "no model predicts"
+        return f"the {self.best_name} does not predict"
 
     @property
     def best_name(self) -> str:

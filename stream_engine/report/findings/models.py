@@ -5,14 +5,16 @@ from math import sqrt
 from typing import Any
 
 from stream_engine.evaluation.noise_ceiling import MAX_CEILING_HALF_WIDTH
-from stream_engine.exports.models import COUNTS
+from stream_engine.exports.models import COUNTS, MIN_HELD_OUT
 from stream_engine.report.findings import GAP, WARNING, Finding
+from stream_engine.report.findings.agreement import is_below_chance
 from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.words import count, p_value, percent, some
 from stream_engine.state.artifact import PRELIMINARY, figure
 
 COMPARE = "compare the first answers, which preview shows in words, with what participants chose"
 CLOSE_TO_CEILING = 0.015  # to the noise ceiling: as good as it
+BELOW_CHANCE = 2.58  # standard errors below one half: of an interval of 99 %
 NEAR_CHANCE = 0.55  # an interval that ends below it leaves nothing that more answers could make clear
 NAMES = {
     "embedding": "the map",
@@ -64,6 +66,13 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         return
     share, error, name = best["accuracy"], best["standard_error"], best["model"].replace("_", " ")
     figures = {"model": best["model"], "accuracy": share, "standard_error": error, "held_out": held_out}
+    if facts.n_questions == 1:
+        text = (
+            f"Prediction accuracy is unknown: all {some(facts.summary['comparisons'], 'answer')} are to one question, "
+        )
+        text += "and say nothing about others. Ask about further objects."
+        yield Finding("one_question", text, figures, level=WARNING)
+        return
     if facts.beats_chance is None:
         of = f"only {some(held_out, 'held-out comparison')}" if held_out else "too few comparisons were held out"
         yield Finding("accuracy_unknown", f"Prediction accuracy is unknown: {of}.", figures, level=GAP)
@@ -75,14 +84,18 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         text = f"{_called(best['model'])} predicts {percent(share)} of {of} correctly ({notes})."
         yield Finding("accuracy", text, figures)
         yield from _worse_map(facts, best)
+        yield from _better_baseline(facts)
     else:
-        above, contradict = facts.above_chance, _contradict(facts.ceiling)
+        above, below = facts.above_chance, share + BELOW_CHANCE * (error or 0.0) < 0.5
+        contradict = is_below_chance(figure(facts.ceiling, "others"), figure(facts.ceiling, "answers"))
         text = (
             f"{_capitalized(facts.at_chance)} {of} significantly better than chance (one-sided test at the 1 % level, "
             f"corrected for the number of models): {name} predicts {percent(share)} correctly "
             f"({interval(share, error)}). "
         )
-        if above is not None:
+        if facts.better_baseline is not None:
+            text += f"The answers are not random: {_baseline_in_words(facts.better_baseline)}, which no map expresses. "
+        elif above is not None:
             text += f"The answers are not random: {above['model'].replace('_', ' ')} predicts "
             text += f"{percent(above['accuracy'])} ({interval(above['accuracy'], above['standard_error'])}). "
         elif contradict:
@@ -90,16 +103,24 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
                 "The answers are not random: participants contradict each other more often than by chance, as where "
             )
             text += "some name the less similar object. "
+        elif below:
+            text += "This is significantly less than one half: answers contradict each other, as where the instruction "
+            text += "of some participants, or of one file, was the opposite. "
         elif share < 0.5:
             text += "Less than one half is chance, too. "
         text += "The map, clusters and dimensions are not interpretable. "
-        promising = above is not None or share - 1.96 * (error or 0.0) > 0.5
-        if above is None and share + 1.96 * (error or 0.0) < NEAR_CHANCE and _agree_by_chance(facts.ceiling):
+        opposite = above is None and facts.better_baseline is None and (contradict or below)
+        promising = above is not None or facts.better_baseline is not None or share - 1.96 * (error or 0.0) > 0.5
+        if opposite:
+            text += f"More answers of this kind would not help: {COMPARE}, for each participant and each file."
+        elif above is None and share + 1.96 * (error or 0.0) < NEAR_CHANCE and _agree_by_chance(facts.ceiling):
             text += f"More answers of this kind would hardly help: {COMPARE}. If they are the same, participants "
             text += "probably answered at random."
         else:
             text += "Collect more answers" + ("." if promising else f", or {COMPARE}.")
         yield Finding("chance_level", text, figures, "" if promising else facts.preview, WARNING)
+        yield from _one_position(facts)
+    yield from _reversed(facts)
     if (most := best["ceiling_at_most"]) is not None and facts.beats_chance:
         gap = most - share
         also = f" ({facts.who_counts_too})" if facts.who_counts_too else ""
@@ -115,16 +136,62 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
 
 
 def _worse_map(facts: Facts, best: Mapping[str, Any]) -> Iterator[Finding]:
-    """A warning where counts predict better than the map: as where answers name the less similar object."""
+    """A warning where counts predict better than the map."""
     if best["model"] not in COUNTS:
         return
     of_map = next((row["accuracy"] for row in facts.models if row["model"] == "embedding"), None)
     if of_map is not None:
         text = f"The map predicts held-out comparisons worse than counts of answers do ({percent(of_map)} against "
-        text += f"{percent(best['accuracy'])}). This is so where answers name the less similar object: {COMPARE}; "
-        text += "--answer-is farther reverses them. It can also be due to few answers about many objects."
+        text += f"{percent(best['accuracy'])}), so it does not show all that they tell."
         figures = {"accuracy": of_map, "of_counts": best["accuracy"]}
-        yield Finding("map_worse_than_counts", text, figures, facts.preview, WARNING)
+        yield Finding("map_worse_than_counts", text, figures, level=WARNING)
+
+
+def _baseline_in_words(row: Mapping[str, Any]) -> str:
+    ends = interval(row["accuracy"], row["standard_error"])
+    return f"{NAMES[row['model']]} predicts {percent(row['accuracy'])} ({ends})"
+
+
+def _better_baseline(facts: Facts) -> Iterator[Finding]:
+    """A warning where what was answered to the same question predicts better than every model."""
+    row = facts.better_baseline
+    if row is not None:
+        text = f"Every model predicts held-out comparisons worse than a baseline does: {_baseline_in_words(row)}. So "
+        text += "answers depend on their question in a way that no map or similarity expresses."
+        yield Finding("worse_than_baseline", text, {"baseline": row["accuracy"]}, level=WARNING)
+
+
+def _one_position(facts: Facts) -> Iterator[Finding]:
+    """A warning where the position of an object predicts answers, and models do not."""
+    preferred = facts.preferred_position
+    if preferred is not None:
+        share, place = percent(preferred.share), f"position {preferred.position + 1} of {preferred.shown}"
+        text = (
+            f"{share} of {count(preferred.answers)} answers name the object at {place}: participants may have chosen "
+        )
+        text += "it whatever was asked, or the column of answers does not say what was chosen."
+        yield Finding("one_position", text, {"share": preferred.share}, facts.preview, WARNING)
+
+
+REVERSED_ERRORS = 3.0  # standard errors by which reversed answers must be predicted better
+
+
+def _reversed(facts: Facts) -> Iterator[Finding]:
+    """A warning where a map of reversed answers predicts better: as where answers name the less similar object."""
+    report = facts.report("embedding").get("reversed")
+    report = report if isinstance(report, Mapping) else {}
+    gain, error, of_reversed = (figure(report, name) for name in ("gain", "standard_error", "accuracy"))
+    as_is = figure(report, "as_is", "accuracy")
+    if gain is None or error is None or of_reversed is None or as_is is None:
+        return
+    few = facts.n_questions is not None and facts.n_questions < MIN_HELD_OUT  # which a map may give either way
+    if gain < REVERSED_ERRORS * error or of_reversed <= as_is or few:
+        return
+    direction = "nearer" if facts.read_as.get("answer_is") == "farther" else "farther"
+    text = "Answers may name the less similar object: if each is reversed, a map predicts held-out comparisons better "
+    text += f"({percent(of_reversed)} against {percent(as_is)}; log loss lower by {gain:.3f} nats, SE {error:.3f}). "
+    text += f"{_capitalized(COMPARE)}; --answer-is {direction} reverses all of them."
+    yield Finding("reversed", text, {"accuracy": of_reversed, "gain": gain}, facts.preview, WARNING)
 
 
 def _capitalized(text: str) -> str:
@@ -135,12 +202,6 @@ def _agree_by_chance(ceiling: Mapping[str, Any]) -> bool:
     """Whether participants are known to agree no more than by chance: more answers show nothing then."""
     others, answers = figure(ceiling, "others"), figure(ceiling, "answers")
     return others is not None and answers is not None and abs(others - 0.5) <= 0.98 / sqrt(max(answers, 1.0))
-
-
-def _contradict(ceiling: Mapping[str, Any]) -> bool:
-    """Whether participants are known to agree less than by chance."""
-    others, answers = figure(ceiling, "others"), figure(ceiling, "answers")
-    return others is not None and answers is not None and others + 0.98 / sqrt(max(answers, 1.0)) < 0.5
 
 
 def _called(model: str) -> str:

@@ -31,6 +31,11 @@ MIN_BIN_ANSWERS, MIN_FILLED_BIN_ANSWERS = 5, 20  # answers, below which a share 
 MIN_STATED_BIN_ANSWERS = 50  # below which the text says no share of them
 MIN_HELD_OUT = 50  # held-out comparisons, below which there is nothing to tell
 TITLE = "Would more answers help?"
+PREDICTOR = (
+    "The curve is of an embedding with the setting of the published map, which is not selected again for each fold, "
+    "without averaging over draws and without participants' own parameters. So its accuracy with all comparisons can "
+    "differ from that under Prediction accuracy, which is the one to report."
+)
 
 
 class Step(NamedTuple):
@@ -87,11 +92,16 @@ def section(material: Material) -> Section:
         about = (
             "Calibration: observed frequency of the predicted answer, for bins of predicted probability .05 wide "
             f"with at least {MIN_BIN_ANSWERS} comparisons. Hollow points have fewer than {MIN_FILLED_BIN_ANSWERS}."
+            f"{_left_out(len(confidence) - int(answers.sum()))}"
         )
         tables.append(Table("calibration", rows, about=about, folded=True))
         if material.facts.beats_chance is not False:
             says += _calibration_in_words(stated, came, answers)
-    return Section(TITLE, says, drawings, tuple(tables), _drift(material))
+    return Section(TITLE, says, drawings, tuple(tables), (PREDICTOR, *_drift(material)))
+
+
+def _left_out(n: int) -> str:
+    return f" {some(n, 'comparison is', 'comparisons are')} in bins with fewer, which are left out." if n else ""
 
 
 def curve(material: Material, artifact: Artifact) -> tuple[list[Step], np.ndarray, np.ndarray]:
@@ -138,10 +148,10 @@ class _Part(NamedTuple):
         embedding = _fit(of_answers(answers), setting, before, fixed_lapse=self.fixed_lapse, tolerance=LOOSE)
         self.fitted[out.tobytes()] = embedding
         self.sizes.append(float(answers.times.sum()))
-        rows = self.responses.answers.of_responses(out).rows
-        p = probabilities(embedding.points, rows, setting["lapse"], embedding.alpha, scale=setting["scale"])
-        self.margins.append(log_odds(p))
-        return {"": self.margins[-1]}
+        out_answers = self.responses.answers.of_responses(out)
+        p = probabilities(embedding.points, out_answers.rows, setting["lapse"], embedding.alpha, scale=setting["scale"])
+        self.margins.append(np.repeat(log_odds(p), out_answers.times.astype(int)))  # as often as it was answered so
+        return {"": log_odds(p)}
 
 
 def _fit(questions: Questions, setting: Mapping[str, Any], smaller: Embedding | None, **more: Any) -> Embedding:

@@ -12,11 +12,12 @@ from stream_engine.report import Section, Table
 from stream_engine.report.findings.agreement import difference_tests
 from stream_engine.report.findings.data import KINDS, excluded_rows
 from stream_engine.report.findings.facts import Facts
-from stream_engine.report.findings.models import bounds
+from stream_engine.report.findings.models import NAMES, bounds
 from stream_engine.report.findings.words import apa_p_value, count, listing, p_value, some
 from stream_engine.report.material import Material
 from stream_engine.report.sections.dendrogram import ADDS
 from stream_engine.state.artifact import PRELIMINARY, Artifact, figure
+from stream_engine.state.merging import are_of_screens
 
 CITED = {  # kind of artifact -> what was done, and whom to cite
     "embedding": (
@@ -167,11 +168,10 @@ def _embedding(report: Mapping[str, Any], connected: bool) -> Iterator[str]:
         yield "The number of dimensions has no meaning for sets that were not compared with each other."
     elif least is not None and least < d:
         yield _fewer_dimensions(report, int(least), int(d))
-    if report.get("chosen_by") and report.get("held_out") == "judgements":
-        yield (
-            "Its settings were selected by the log loss on held-out answers, and its accuracy was estimated by "
-            "cross-validation on other answers, each held out with all its comparisons."
-        )
+    if report.get("tried"):
+        yield "Its settings were selected by the log loss on held-out answers."
+    elif str(report.get("chosen_by")).startswith("too few"):
+        yield "Its settings were the defaults, because there were too few answers for a validation set."
 
 
 def _fewer_dimensions(report: Mapping[str, Any], least: int, d: int) -> str:
@@ -188,13 +188,27 @@ def _fewer_dimensions(report: Mapping[str, Any], least: int, d: int) -> str:
 
 
 def _accuracy(facts: Facts, report: Mapping[str, Any]) -> Iterator[str]:
-    share, error = figure(report, "accuracy"), figure(report, "standard_error")
-    if share is None or error is None:
+    share, error, best = figure(report, "accuracy"), figure(report, "standard_error"), facts.best
+    if share is None or best is None:
         return
-    low, high = bounds(share, error)
+    if facts.beats_chance is None or error is None:
+        why = "all answers are to one question" if facts.n_questions == 1 else "too few comparisons were held out"
+        yield f"Its prediction accuracy is unknown: {why}."
+        return
     n = figure(report, "held_out_comparisons")
-    text = f"It predicted {_percent(share)} of {f'{count(n)} ' if n else ''}held-out comparisons correctly, 95% CI "
-    text += f"[{100 * low:.1f}, {100 * high:.1f}], chance level 50%"
+    if report.get("held_out") == "judgements":
+        together = "with all its comparisons"
+        if are_of_screens(facts.published.snapshot.counters):
+            together = "with all comparisons of the same participant about the same object"
+        yield f"Its accuracy was estimated by cross-validation on other answers, each held out {together}."
+    text = f"It predicted {_percent(share)} of {f'{count(n)} ' if n else ''}held-out comparisons correctly, "
+    text += _interval(share, error)
+    if best["model"] != "embedding":  # the page reports a model that predicts significantly better
+        text += (
+            f"; the model that predicted best, {NAMES.get(best['model'], best['model'].replace('_', ' '))}, predicted "
+        )
+        text += f"{_percent(best['accuracy'])}, {_interval(best['accuracy'], best['standard_error'])}"
+    text += ", chance level 50%"
     if facts.beats_chance is False:
         yield f"{text}; this is not significantly better than chance."
         return
@@ -202,6 +216,11 @@ def _accuracy(facts: Facts, report: Mapping[str, Any]) -> Iterator[str]:
     text += f", noise ceiling at most {_percent(most)}" if most is not None else ""
     text += f", inter-rater agreement {_percent(others)}" if others is not None else ""
     yield f"{text}."
+
+
+def _interval(share: float, error: float) -> str:
+    low, high = bounds(share, error)
+    return f"95% CI [{100 * low:.1f}, {100 * high:.1f}]"
 
 
 def _differences(report: Mapping[str, Any]) -> Iterator[str]:
