@@ -58,7 +58,7 @@ def responses_of(snapshot: Snapshot, seed: int) -> Responses:
     kept_units = kept_responses(snapshot)
     if kept_units is not None and len(kept_units.rows):
         responses = of_judgements(kept_units, name_hashes(snapshot.objects, seed), seed)
-        if are_of_screens(snapshot.counters):
+        if are_held_out_by_screen(snapshot):
             responses = of_screens(responses, name_hashes(snapshot.objects, seed))
         if are_counted(snapshot, responses.answers):
             return responses if (responses.participant >= 0).any() else responses._replace(votes=_votes(snapshot))
@@ -105,6 +105,18 @@ def of_judgements(kept_units: KeptResponses, hashes: np.ndarray, seed: int) -> R
         if kept_units.complete
         else ((np.asarray(kept_units.worker) < 0) & np.isnan(kept_units.time))[copied],
     )
+
+
+# Answers of nobody are together by anchor alone: up to so many an object, or most of what places it would be held out.
+MAX_ANSWERS_OF_ANCHOR = 500
+
+
+def are_held_out_by_screen(snapshot: Snapshot) -> bool:
+    """Whether comparisons of screens are held out together (`of_screens`)."""
+    if not are_of_screens(snapshot.counters):
+        return False
+    is_named = len(snapshot.section("judgements").get("worker_utf8", ())) > 0
+    return is_named or snapshot.counters["comparisons"] <= MAX_ANSWERS_OF_ANCHOR * len(snapshot.objects)
 
 
 def of_screens(responses: Responses, hashes: np.ndarray) -> Responses:

@@ -1,5 +1,6 @@
 """Findings are recomputed from the answers by plain definitions, and claims are made only where checks carry them."""
 
+import re
 from contextlib import nullcontext
 from itertools import combinations
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ from stream_engine.data.packed_names import pack_names
 from stream_engine.evaluation import participants, response_checks
 from stream_engine.evaluation.connection import components
 from stream_engine.evaluation.participants import _against_map, check_participants, wilson
-from stream_engine.report.findings import TOPICS, WARNING, agreement, findings, models, sentences, warnings
+from stream_engine.report.findings import TOPICS, WARNING, agreement, data, findings, models, sentences, warnings
 from stream_engine.report.findings.data import excluded
 from stream_engine.report.findings.data import read as read_findings
 from stream_engine.report.findings.facts import Commands, Facts
@@ -451,6 +452,21 @@ def test_one_participant_who_answers_again_agrees_with_nobody_but_themselves():
     assert not any("no participant is flagged" in each for each in quality.section(material(made.published)).notes)
     few = study(responses(np.random.default_rng(4), {f"p{i}": 15 for i in range(5)}, n=3)).fit("embedding", **ALIKE)
     assert "75 answers are to a question" in sentences_of(known(few)["agreement"])
+
+
+def test_of_two_equal_sets_the_one_is_named_that_the_command_reads(tmp_path):
+    of = np.random.default_rng(2)
+    events = [
+        {"anchor": a, "near": b, "far": c}
+        for sets in ("abcd", "wxyz")
+        for a, b, c in (of.permutation([*sets])[:3] for _ in range(30))
+    ]
+    (told,) = [
+        each for each in data.connected(Facts(reported.published(tmp_path, events, "--no-refits"))) if each.command
+    ]
+    named = re.search("one of them: (.*?)[.]", told.text)[1]
+    in_command = {*re.search("anchor=([^' ]*)", told.command)[1].split("|")}
+    assert {*named.replace(" and 1 more", "").split(", ")} < in_command
 
 
 def test_what_is_not_counted_is_not_said_to_be_absent(tmp_path):

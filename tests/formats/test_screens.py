@@ -10,7 +10,11 @@ from click.testing import CliRunner
 import stream_engine
 from stream_engine.__main__ import main
 from stream_engine.commands.preview import command
+from stream_engine.evaluation import responses
 from stream_engine.evaluation.responses import responses_of
+from stream_engine.report.findings import WARNING
+from stream_engine.report.findings.data import read as read_findings
+from stream_engine.report.findings.facts import Facts
 from stream_engine.state.merging import are_of_screens
 from stream_engine.state.store import Store
 
@@ -48,9 +52,9 @@ def run(path, *options):
 
 def split_units(snapshot):
     """By participant and anchor, the units of the answers."""
-    responses = responses_of(snapshot, 0)
+    held_out = responses_of(snapshot, 0)
     units: dict[tuple[int, int], set[int]] = {}
-    for row, who, unit in zip(responses.answers.rows, responses.answers.participant, responses.answers.response):
+    for row, who, unit in zip(held_out.answers.rows, held_out.answers.participant, held_out.answers.response):
         units.setdefault((int(who), int(row[0])), set()).add(int(unit))
     return units
 
@@ -157,3 +161,13 @@ def test_screens_are_known_to_a_study_and_to_a_sum(tmp_path):
     assert main(["merge", *folders, "--out", str(tmp_path / "sum")]) == 0
     snapshot = Store(tmp_path / "sum").published().snapshot
     assert are_of_screens(snapshot.counters) and all(len(of) == 1 for of in split_units(snapshot).values())
+
+
+def test_screens_of_nobody_are_together_by_anchor_unless_these_are_too_many(tmp_path, monkeypatch):
+    path = saved(tmp_path, [[*row[:3], *row[4:]] for row in of_rankings(30, "screen")])
+    snapshot = run(path)
+    assert len(responses_of(snapshot, 0).draw) <= len(OBJECTS)
+    monkeypatch.setattr(responses, "MAX_ANSWERS_OF_ANCHOR", 360 / len(OBJECTS) - 1)
+    assert len(responses_of(snapshot, 0).draw) > 300
+    told = {each.what: each for each in read_findings(Facts(Store(tmp_path / "state").published()))}
+    assert told["screens"].level == WARNING

@@ -13,6 +13,7 @@ import numpy as np
 
 from stream_engine.clustering.sentence import are_separated
 from stream_engine.evaluation.few_comparisons import MIN_COMPARISONS
+from stream_engine.evaluation.responses import are_held_out_by_screen
 from stream_engine.formats.event_fields import NO_COLUMN
 from stream_engine.formats.record_filters import filters_as_text
 from stream_engine.report.findings import GAP, RESULT, WARNING, Finding
@@ -181,10 +182,13 @@ def read(facts: Facts) -> Iterator[Finding]:
         text = f"Unused columns: {listing(sorted(summary['unknown_fields']))}."
         yield Finding("unused_columns", text, {"columns": len(summary["unknown_fields"])})
     if are_of_screens(facts.published.snapshot.counters):
-        text = (
-            "Rows are comparisons of screens, and depend on each other: all answers of a participant about an anchor "
-        )
-        yield Finding("screens", f"{text}are held out together.")
+        text = "Rows are comparisons of screens, and depend on each other: "
+        if are_held_out_by_screen(facts.published.snapshot):
+            yield Finding("screens", f"{text}all answers of a participant about an anchor are held out together.")
+        else:
+            text += "no participant is named, so they count as independent, standard errors are too small, and the "
+            text += "accuracy is too high. Read one row for each screen (--type pick or ranking), or name participants."
+            yield Finding("screens", text, level=WARNING)
     columns = facts.read_as.get("columns")
     if isinstance(columns, dict) and columns.get("time") == NO_COLUMN and "time" in summary["unknown_fields"]:
         text = (

@@ -8,6 +8,7 @@ from typing import Any
 
 from stream_engine.clustering.sentence import CANNOT_TELL, NOT_SEPARABLE, by_themselves, is_certain
 from stream_engine.data import installed_version
+from stream_engine.evaluation.responses import are_held_out_by_screen
 from stream_engine.report import Section, Table
 from stream_engine.report.findings.agreement import difference_tests
 from stream_engine.report.findings.data import KINDS, excluded_rows
@@ -17,7 +18,6 @@ from stream_engine.report.findings.words import apa_p_value, count, listing, p_v
 from stream_engine.report.material import Material
 from stream_engine.report.sections.dendrogram import ADDS
 from stream_engine.state.artifact import PRELIMINARY, Artifact, figure
-from stream_engine.state.merging import are_of_screens
 
 CITED = {  # kind of artifact -> what was done, and whom to cite
     "embedding": (
@@ -198,7 +198,7 @@ def _accuracy(facts: Facts, report: Mapping[str, Any]) -> Iterator[str]:
     n = figure(report, "held_out_comparisons")
     if report.get("held_out") == "judgements":
         together = "with all its comparisons"
-        if are_of_screens(facts.published.snapshot.counters):
+        if are_held_out_by_screen(facts.published.snapshot):
             together = "with all comparisons of the same participant about the same object"
         yield f"Its accuracy was estimated by cross-validation on other answers, each held out {together}."
     text = f"It predicted {_percent(share)} of {f'{count(n)} ' if n else ''}held-out comparisons correctly, "
