@@ -24,12 +24,12 @@ def check_refused(engine: StudyEngine, rejected_rows: Sequence[RejectedRow], on_
 
 
 def check_names(engine: StudyEngine) -> None:
-    """Warn of objects whose names differ only in capitals, spaces or Unicode form. O(n)."""
+    """Warn of objects whose names differ only in capitals, spaces, invisible characters or Unicode form. O(n)."""
     if groups := suspicious_names(engine.names):
         examples = ", ".join(" and ".join(map(repr, group)) for group in groups[:3])
         warnings.warn(
-            f"{len(groups):,} of {len(set(engine.names)):,} objects differ from others only in capitals, spaces or "
-            f"Unicode form, such as {examples}; give them one name if they are the same object",
+            f"{len(groups):,} of {len(set(engine.names)):,} objects differ from others only in capitals, spaces, "
+            f"invisible characters or Unicode form, such as {examples}; give them one name if they are the same object",
             stacklevel=3,
         )
 

@@ -29,6 +29,7 @@ from stream_engine.data.csv_grammar import (
 )
 from stream_engine.formats.arrow_columns import arrow_table, stripped, with_paths
 from stream_engine.formats.cells import paths_of
+from stream_engine.formats.encodings import encoding_in_words
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
 from stream_engine.formats.event_fields import COMPARED, NO_COLUMN, PACE, TRIPLET, VOTES, EventFields, fields_of
 from stream_engine.formats.field_values import DECIMAL_COMMA
@@ -74,7 +75,7 @@ def layout_of(header: bytes, options: EventOptions) -> Layout:
     try:
         names = [name.strip() for name in column_names(header)]
     except UnicodeDecodeError:
-        raise UnreadableHeader(f"the header is no text, or {NOT_UTF8}") from None
+        raise UnreadableHeader(f"the header is no text, or not UTF-8; specify {encoding_in_words(header)}") from None
     except ValueError as error:
         raise UnreadableHeader(f"the header cannot be read: {error}") from None
     read: set[str] = set()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, TypeVar
 
 Columns = TypeVar("Columns")
-NOT_UTF8 = "not UTF-8; specify its encoding, for example --encoding cp1252 (Excel on Windows)"  # of text, in messages
+NOT_UTF8 = "not UTF-8; specify its --encoding"  # of a row, in messages; of which encoding: `encoding_in_words`
 _OUT_OF_MEMORY = ("malloc of size", "realloc of size", "out of memory", "cannot allocate memory", "bad_alloc")
 FIRST_OF = {
     "name": None,

@@ -18,6 +18,7 @@ from stream_engine.formats.doubtful_rows import (
     other_header_in_words,
     other_table,
 )
+from stream_engine.formats.encodings import Decoded, likely_encodings
 from stream_engine.formats.event_fields import OPTIONAL, PACE, SCREEN
 from stream_engine.formats.example_reading import example_reading
 from stream_engine.formats.field_values import number_of, quoted
@@ -77,7 +78,8 @@ def _prepared(settings: Settings, command: str) -> PreparedSettings:
 def _inferred(settings: Settings, command: str) -> PreparedSettings:
     """The reading that the records decide, with the columns that the settings add to it."""
     events = settings.input
-    problem, encoding = "", _encoding(settings)
+    problem, encodings = "", _encodings(settings)
+    encoding = encodings[0].encoding if encodings else events.encoding
     for layout in (*_layouts(settings), structs.replace(events, encoding=encoding)):
         layout_settings = structs.replace(settings, input=layout)
         records = with_later_marks(layout_settings, first_records(layout_settings))
@@ -94,23 +96,29 @@ def _inferred(settings: Settings, command: str) -> PreparedSettings:
             return PreparedSettings(settings, problem=f"{settings.source[0]}: {header_problem}")
         understanding = understood(records, events.where)
         candidates = [_with_reading(layout_settings, reading) for reading in understanding.readings]
+        in_encoding = _of_encoding(encodings) if layout.encoding == encoding else ()
         is_read = layout.encoding == encoding or (candidates and _reads_half(candidates[0]))
         if len(candidates) == 1 and not understanding.readings[0].doubt and is_read:
             reading = _with_times_of_copies(candidates[0])
             options = asked_options(reading)
             line = "" if options == asked_options(settings) else f"read as {as_arguments(options)}"
-            return PreparedSettings(reading, True, _without(understanding.readings[0].evidence, events.columns), line)
+            evidence = _without(understanding.readings[0].evidence, events.columns)
+            return PreparedSettings(reading, True, (*evidence, *in_encoding), line)
         if candidates and (layout.encoding == encoding or _reads_most(candidates[0])):
-            return _with_rivals(settings, understanding.readings[0], candidates, command)
+            reading = understanding.readings[0]
+            reading = reading._replace(evidence=(*reading.evidence, *in_encoding))
+            return _with_rivals(settings, reading, candidates, command)
         if not problem and understanding.obstacle:
             problem = understanding.obstacle.fact + _next_step(understanding.obstacle, layout_settings, command)
-    n_rows = matching(first_records(settings), events.where).size
-    readable = bool(events.where) and bool(understood(first_records(settings)).readings)
-    if not problem and (fact := fact_of(first_records(settings), events.where, n_rows, readable)):
-        problem = fact + _next_step(Obstacle(fact), settings, command)
-    is_own = {"type", "anchor", "near_i"} & {*first_records(settings).columns}
+    records = first_records(layout_settings)  # of the last layout, in its encoding
+    readable = bool(events.where) and bool(understood(records).readings)
+    if not problem and (fact := fact_of(records, events.where, matching(records, events.where).size, readable)):
+        problem = fact + _next_step(Obstacle(fact), layout_settings, command)
+    is_own = {"type", "anchor", "near_i"} & {*records.columns}
     if (problem or not is_own) and (sheets := other_sheets(settings)):
         problem = f"{problem or 'no answers are recognised'}; {sheets}: save the sheet of the answers as a file"
+    if problem:
+        problem = "; ".join([problem, *in_doubt(_of_encoding(encodings))])
     problem = problem.replace(COMMAND, command_of(structs.replace(settings, input=Input()), command))
     return PreparedSettings(settings, problem=f"{settings.source[0]}: {problem}" if problem else "")
 
@@ -325,12 +333,23 @@ def _reads_most(settings: Settings, max_rejected: float = MAX_REJECTED_SHARE) ->
     return n_read > 0 and n_rejected <= max_rejected * (n_read + n_rejected)
 
 
-def _encoding(settings: Settings) -> str | None:
-    """The encoding of the text as set, or else None if it is UTF-8."""
-    values = (bytes(record.value) for record in first_of_files(settings) if record.format == "csv")
-    if settings.input.encoding is not None or all(map(is_utf8, values)):
-        return settings.input.encoding
-    return "cp1252"
+def _encodings(settings: Settings) -> list[Decoded]:
+    """The likely encodings of text that is not UTF-8, if none is set."""
+    texts = (
+        record.header + b"\n" + bytes(record.value) for record in first_of_files(settings) if record.format == "csv"
+    )
+    other = next((text for text in texts if not is_utf8(text)), b"")
+    return likely_encodings(other) if other and settings.input.encoding is None else []
+
+
+def _of_encoding(encodings: list[Decoded]) -> tuple[Decision, ...]:
+    """What to say of text that is read in the first of several encodings."""
+    if len(encodings) < 2:
+        return ()
+    (first, word), *others = encodings
+    rivals = ", or ".join(f"{encoding} reads {other!r}" for encoding, other in others)
+    why = f"the text is not UTF-8: --encoding {first} reads {word!r}; if that is wrong, {rivals}"
+    return (Decision(IN_DOUBT, "read", why),)
 
 
 MAX_SKIPPED_LINES = 3  # before the header

@@ -9,6 +9,7 @@ import msgspec
 
 from connectors import Record
 from stream_engine.data.csv_grammar import WHOLE, column_names, delimiter_of, rows_of
+from stream_engine.formats.encodings import encoding_in_words
 from stream_engine.formats.json_places import ERRORS, places_of
 from stream_engine.formats.options import NOT_UTF8, UnreadableHeader
 
@@ -23,7 +24,8 @@ def _rows_of_csv(record: Record) -> Iterator[tuple[int, dict[str, str] | str]]:
     try:
         names = [name.strip() for name in column_names(record.header)]
     except ValueError as error:
-        problem = f"is {NOT_UTF8}" if isinstance(error, UnicodeError) else error
+        is_encoding = isinstance(error, UnicodeError)
+        problem = f"is not UTF-8; specify {encoding_in_words(record.header)}" if is_encoding else error
         raise UnreadableHeader(f"{record.partition}: the header {problem}") from None
     if repeated_names := [name for place, name in enumerate(names) if name and name in names[:place]]:
         raise UnreadableHeader(f"{record.partition}: column {repeated_names[0]!r} occurs twice")

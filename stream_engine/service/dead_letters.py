@@ -21,6 +21,7 @@ from connectors.files.readers import LineNumbers, place
 from connectors.files.readers import partition_of as partition_of_file
 from connectors.kafka.client import parse_address, partition_of
 from stream_engine.data.rate_limit import RateLimit
+from stream_engine.formats.encodings import encoding_in_words
 from stream_engine.input.decoding import Block
 from stream_engine.input.record_units import unit_of
 from stream_engine.input.settings import Settings
@@ -155,6 +156,7 @@ class DeadLetters:
         self._lines = lines or LineNumbers()
         self.first = ""  # first rejected event of this run that has the commonest reason: location and reason
         self.not_utf8 = 0  # rows of this run that were rejected because of their encoding
+        self.encoding = ""  # of the first of these, as `encoding_in_words`
         self._keep_bytes = keep_bytes
         self._file, self.max_ratio = file, max_reject_ratio
         self._health, self._requests, self._log = health, context.requests, context.log
@@ -174,8 +176,10 @@ class DeadLetters:
             self._append(letters)
             not_utf8 = [letter for letter in letters if ENCODING in letter.message]
             if not_utf8 and not self.not_utf8:
+                self.encoding = encoding_in_words(bytes(block.records[0].value))
                 location = place(not_utf8[0].partition, not_utf8[0].offset, self._lines)
-                self._log.warning(f"{location}: {not_utf8[0].message}; rows in another encoding are not read")
+                how = f"the row is not UTF-8; specify {self.encoding}"
+                self._log.warning(f"{location}: {how}; rows in another encoding are not read")
             self.not_utf8 += len(not_utf8)
         record = block.records[0]
         input_name = unit_of(record).input_of(record.partition)

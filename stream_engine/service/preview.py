@@ -19,6 +19,7 @@ from stream_engine.data.suspicious_names import suspicious_names
 from stream_engine.evaluation.connection import joined
 from stream_engine.formats.answers import column_of
 from stream_engine.formats.cells import LIST_SEPARATOR
+from stream_engine.formats.encodings import encoding_in_words
 from stream_engine.formats.event_fields import fields_of
 from stream_engine.formats.options import EventOptions
 from stream_engine.formats.reading import IN_DOUBT, excluding, in_doubt
@@ -43,9 +44,9 @@ MAX_MESSAGES = 1000  # different reasons of which the first place is noted
 class Preview:
     """The findings as JSON values; `whole`: the end of the input was reached.
 
-    `suspicious` names differ only in capitals, spaces or Unicode normalization: they are two objects to the engine, but
-    usually one to the person who typed them. A question is `repeated` if the same objects were compared before, in
-    another response than a copy that was sent twice.
+    `suspicious` names differ only in capitals, spaces, invisible characters or Unicode form: they are two objects to
+    the engine, but usually one to the person who typed them. A question is `repeated` if the same objects were compared
+    before, in another response than a copy that was sent twice.
     """
 
     read_as: str
@@ -59,6 +60,7 @@ class Preview:
     refused: Counter[str] = field(default_factory=Counter)
     first_refused: list[str] = field(default_factory=list)
     not_utf8: int = 0  # rows
+    encoding: str = ""  # of these, as `encoding_in_words`
     filtered: int = 0
     objects: int = 0
     sets: list[int] = field(default_factory=list)  # sizes of the sets of objects that were never compared
@@ -123,7 +125,9 @@ def preview(settings: Settings, max_events: int) -> Preview:
         result.ignored = sorted({*result.ignored, *events.unknown_fields})
         for letter in block.dead_letters:
             result.refused[letter.reason] += 1
-            result.not_utf8 += ENCODING in letter.message
+            if ENCODING in letter.message:
+                result.not_utf8 += 1
+                result.encoding = result.encoding or encoding_in_words(bytes(block.records[0].value))
             messages[letter.message] += 1
             if messages[letter.message] == 1 and len(messages) <= MAX_MESSAGES:
                 first_places[letter.message] = f"{place(letter.partition, letter.offset, lines)}: {letter.message}"

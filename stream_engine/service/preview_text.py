@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from shlex import quote
 
-from stream_engine.formats.options import NOT_UTF8
 from stream_engine.service.preview import Preview
 
 
@@ -27,7 +26,9 @@ def as_text(result: Preview, source: str) -> str:
         "events": f"{result.events:,} ({extent}), {result.comparisons:,} comparisons"
         + (f"; {result.filtered:,} further ones excluded" if result.filtered else ""),
         "rejected": ", ".join(f"{n:,} {reason}" for reason, n in result.refused.items()),
-        "encoding": f"{result.not_utf8:,} rows are not read, because they are {NOT_UTF8}" if result.not_utf8 else "",
+        "encoding": f"{result.not_utf8:,} rows are not read, because they are not UTF-8; specify {result.encoding}"
+        if result.not_utf8
+        else "",
         "objects": f"{result.objects:,}: " + ", ".join(result.names) + (", …" if result.objects > 20 else ""),
         "sets": _sets(result),
         "suspicious": ", ".join(" and ".join(f'"{name}"' for name in group) for group in result.suspicious),

@@ -98,7 +98,9 @@ def cautions(run: OpenRun) -> list[str]:
     engine, settings = run.learning.engine, run.settings
     groups = suspicious_names(engine.objects.names)
     examples = ", ".join(" and ".join(map(repr, group)) for group in groups[:3])
-    texts = [f"objects differ only in capitals, spaces or Unicode form: {examples}" if groups else ""]
+    texts = [
+        f"objects differ only in capitals, spaces, invisible characters or Unicode form: {examples}" if groups else ""
+    ]
     texts.append(run.reading.ingest.repeats.in_words())
     files = len(run.reading.ingest.files)
     if files > 1 and "worker" not in settings.input.columns and not run.reading.ingest.participants:
@@ -169,7 +171,8 @@ def _not_read(run: OpenRun) -> str:
     if not rows:
         return ""
     fact = f"{_number_of(rows, 'row')} {'was' if rows == 1 else 'were'} not read, because the encoding is not UTF-8; "
-    return f"{fact}objects that occur only there are missing: run again with --encoding cp1252 --start-over; "
+    how = f"run again with --start-over {run.learning.dead_letters.encoding}"
+    return f"{fact}objects that occur only there are missing: {how}; "
 
 
 def _unused_answer_column(run: OpenRun) -> str:
