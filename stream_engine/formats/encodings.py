@@ -1,4 +1,4 @@
-"""In which encoding text is that is not UTF-8: asked of charset-normalizer, and shown by a word that tells them apart."""
+"""In which encoding text that is not UTF-8 may be: asked of charset-normalizer, shown by a word that tells them apart."""
 
 import re
 from contextlib import suppress
