@@ -1,4 +1,4 @@
-"""In which encoding text that is not UTF-8 may be: asked of charset-normalizer, shown by a word that tells them apart."""
+"""In which encodings text that is not UTF-8 may be, by charset-normalizer, with a word that tells them apart."""
 
 import re
 from contextlib import suppress
