@@ -1,6 +1,7 @@
 """Why records are no comparisons, or cannot be read as they are, and what brings them into a form that can."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations, islice
 from shlex import quote
@@ -10,6 +11,7 @@ from stream_engine.formats.answers import (
     MIN_FIT,
     code_columns,
     is_answer,
+    is_flags,
     is_rating,
     is_textual,
     named_share,
@@ -19,7 +21,7 @@ from stream_engine.formats.answers import (
 from stream_engine.formats.doubtful_rows import spelt_as_numbers
 from stream_engine.formats.event_fields import filter_of
 from stream_engine.formats.explanation import is_constant
-from stream_engine.formats.field_values import number_of
+from stream_engine.formats.field_values import flag_of, number_of
 from stream_engine.formats.long_tables import MIN_NUMBERED, melted
 from stream_engine.formats.participant_columns import participant
 from stream_engine.formats.record_columns import Column, Records
@@ -72,7 +74,7 @@ def fact_of(records: Records, where: Mapping[str, str], n_kept: int, readable: b
         return fact
     if not {"near", "far"} & set(columns) and (fact := _not_shown(records)):
         return fact
-    if {"near", "far"} & set(columns) or {*columns} == {"anchor"} or len(columns) < 2:
+    if {"near", "far"} & set(columns) or {*columns} == {"anchor"} or (len(columns) < 2 and " " not in "".join(columns)):
         return ""
     for table in melted(records):
         if sum("{n}" in name for name in table.columns) >= MIN_NUMBERED:
@@ -168,9 +170,10 @@ def _of_kind(records: Records) -> str:
     if 2 * repeated > len(columns) or (len(columns) == 1 and " " in columns[0].name):
         return (
             "the first line holds answers, not names of columns; next: columns are called 1, 2, 3 then, as in "
-            f"{COMMAND} --no-header --type triplet --columns anchor=1,near=2,far=3"
+            f"{COMMAND} --no-header{' --delimiter space' if len(columns) == 1 else ''} --type triplet --columns "
+            "anchor=1,near=2,far=3"
         )
-    if fact := _paths_beside_names(columns):
+    if fact := _paths_beside_names(columns) or _with_row_per_object(records):
         return fact
     shares = [column for column in columns if SHARE & set(column.words) and all(map(_is_part, column.distinct))]
     if shares and len(shares[0].distinct) > 2:
@@ -280,6 +283,41 @@ def _of_ranks(records: Records, rank: Column) -> str:
                 f"--type ranking --columns 'anchor={anchors[0]},ranked={'|'.join(sorted(rank.distinct, key=int))}'"
             )
     return fact
+
+
+def _with_row_per_object(records: Records) -> str:
+    """What to say of a table with a row for each object shown and a flag for the one chosen; "" for anything else.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> rows = {"trial": [*"111222333"], "image": [*"abcbcdacd"], "odd": [*"001010100"]}
+    >>> _with_row_per_object(records_of(rows)).partition(";")[0]
+    'each row has one of the 3 objects of an answer (image), and odd says which was chosen'
+    """
+    columns = [column for column in records.columns.values() if column.distinct]
+    flags = [column for column in columns if len(column.distinct) == 2 and is_flags(column)]
+    keys = [column for column in columns if column not in flags]
+    for group in (some for size in (1, 2, 3) for some in combinations(keys, size)):
+        answer = _joined(group)
+        size = records.size // max(len(answer.distinct), 1)
+        if not 2 < size <= MAX_PLACES or len(answer.distinct) * size != records.size or not is_constant(answer, answer):
+            continue
+        n_chosen = [Counter(text for text, flag in zip(answer.texts, each.texts) if flag_of(flag)) for each in flags]
+        chosen = [flag for flag, n in zip(flags, n_chosen) if len(n) == len(answer.distinct) and {*n.values()} == {1}]
+        items = [column for column in keys if is_textual([column]) and _are_different([answer, column])]
+        if chosen and items:
+            index, values = (
+                [column.name for column in keys if is_constant(column, answer)],
+                [items[0].name, chosen[0].name],
+            )
+            return (
+                f"each row has one of the {size} objects of an answer ({values[0]}), and {values[1]} says which was "
+                "chosen; next: one row for each answer, in pandas: table['n'] = "
+                f"table.groupby({index}).cumcount() + 1; wide = table.pivot(index={index}, columns='n', "
+                f"values={values}); "
+                "wide.columns = [f'{name}_{n}' for name, n in wide.columns]; wide.reset_index().to_csv('wide.csv', "
+                "index=False), then stream-engine preview wide.csv"
+            )
+    return ""
 
 
 def _joined(columns: Sequence[Column]) -> Column:

@@ -105,9 +105,9 @@ def _inferred(settings: Settings, command: str) -> PreparedSettings:
             evidence = _without(understanding.readings[0].evidence, events.columns)
             return PreparedSettings(reading, True, (*evidence, *in_encoding), line)
         if candidates and (layout.encoding == encoding or _reads_most(candidates[0])):
-            reading = understanding.readings[0]
-            reading = reading._replace(evidence=(*reading.evidence, *in_encoding))
-            return _with_rivals(settings, reading, candidates, command)
+            first = understanding.readings[0]
+            first = first._replace(evidence=(*first.evidence, *in_encoding))
+            return _with_rivals(settings, first, candidates, command)
         if not problem and understanding.obstacle:
             problem = understanding.obstacle.fact + _next_step(understanding.obstacle, layout_settings, command)
     records = first_records(layout_settings)  # of the last layout, in its encoding

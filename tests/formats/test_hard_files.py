@@ -6,6 +6,8 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from random import Random
 
@@ -398,6 +400,28 @@ def test_answers_by_place_beside_a_column_that_says_where_objects_were_are_asked
     path.write_text(table(rows))
     problem = prepare(load(None, {"source": (str(path),)}, {})).problem
     assert "could say wh" in problem, problem
+
+
+@pytest.mark.parametrize("words", [("1", "0"), ("yes", "no")])
+def test_a_row_for_each_object_is_reshaped_by_the_line_that_is_offered(tmp_path, words):
+    rows = [
+        {"pp": f"P{n % 2}", "block": n // 4, "trial": n % 4, "picture": name, "chosen_odd": words[k != i]}
+        for n, (_, *shown, i) in enumerate(trials(shown=3))
+        for k, name in enumerate(shown)
+    ]
+    (tmp_path / "long.csv").write_text(table(rows))
+    with pytest.raises(
+        BadSettings, match="one of the 3 objects of an answer .picture., and chosen_odd says which"
+    ) as said:
+        comparisons(tmp_path / "long.csv")
+    reshape = re.search(r"in pandas: (.*), then", str(said.value))[1]
+    code = f"import pandas; table = pandas.read_csv('long.csv'); {reshape}"
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    expected = Counter()
+    for _, *shown, i in trials(shown=3):
+        odd, (one, other) = shown[i], [*shown[:i], *shown[i + 1 :]]
+        expected.update([(one, other, odd), (other, one, odd)])
+    assert comparisons(tmp_path / "wide.csv") == expected
 
 
 @pytest.mark.parametrize("steps", [(-2, -1, 1, 2), (-1, 0, 1)])
