@@ -1,9 +1,8 @@
 """Why records are no comparisons, or cannot be read as they are, and what brings them into a form that can."""
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import combinations, islice
+from itertools import islice
 from shlex import quote
 
 from stream_engine.data.comparisons import READABLE_TYPES
@@ -11,7 +10,6 @@ from stream_engine.formats.answers import (
     MIN_FIT,
     code_columns,
     is_answer,
-    is_flags,
     is_rating,
     is_textual,
     named_share,
@@ -20,11 +18,11 @@ from stream_engine.formats.answers import (
 )
 from stream_engine.formats.doubtful_rows import spelt_as_numbers
 from stream_engine.formats.event_fields import filter_of
-from stream_engine.formats.explanation import is_constant
-from stream_engine.formats.field_values import flag_of, number_of
+from stream_engine.formats.field_values import number_of
 from stream_engine.formats.long_tables import MIN_NUMBERED, melted
 from stream_engine.formats.participant_columns import participant
 from stream_engine.formats.record_columns import Column, Records
+from stream_engine.formats.row_per_object import MAX_PLACES, are_ranks, of_ranks, row_per_object
 from stream_engine.formats.shown_layouts import spelt_otherwise
 from stream_engine.formats.vocabulary import ANCHOR, ANSWER, OTHER, PARTICIPANTS, SHARE, TRUTH, sign_of, words_of
 
@@ -110,9 +108,6 @@ def _of_missing_codes(records: Records) -> str:
     return ""
 
 
-MAX_PLACES = 12  # of different ranks, flags or places
-
-
 def _not_shown(records: Records) -> str:
     """That many answers name objects, but none of those that were shown, where there is an anchor; "" otherwise.
 
@@ -166,14 +161,15 @@ def _of_kind(records: Records) -> str:
             f"got {len(records.columns)} columns without names, expected 3 (anchor, near, far) or 4 (two pairs); next: "
             f"say which are which, such as {COMMAND} --type triplet --columns anchor=1,near=2,far=3"
         )
+    if len(columns) == 1 and " " in columns[0].name:
+        return _with_spaces(columns[0])
     repeated = sum(name in column.distinct for name, column in records.columns.items())
-    if 2 * repeated > len(columns) or (len(columns) == 1 and " " in columns[0].name):
+    if 2 * repeated > len(columns):
         return (
             "the first line holds answers, not names of columns; next: columns are called 1, 2, 3 then, as in "
-            f"{COMMAND} --no-header{' --delimiter space' if len(columns) == 1 else ''} --type triplet --columns "
-            "anchor=1,near=2,far=3"
+            f"{COMMAND} --no-header --type triplet --columns anchor=1,near=2,far=3"
         )
-    if fact := _paths_beside_names(columns) or _with_row_per_object(records):
+    if fact := _paths_beside_names(columns) or row_per_object(records):
         return fact
     shares = [column for column in columns if SHARE & set(column.words) and all(map(_is_part, column.distinct))]
     if shares and len(shares[0].distinct) > 2:
@@ -183,9 +179,11 @@ def _of_kind(records: Records) -> str:
     answered = [column for column in columns if is_answer(column) and not (TRUTH | OTHER - ANSWER) & set(column.words)]
     if groups and len(groups[0]) == 2 and ratings and len(groups) == 1:
         return f"column {ratings[0].name} holds ratings, not comparisons: a number for each pair of objects"
-    ranks = [column for column in columns if {"rank", "rang", "ranking"} & set(column.words) and _are_ranks(column)]
+    ranks = [column for column in columns if {"rank", "rang", "ranking"} & set(column.words) and are_ranks(column)]
     if ranks:
-        return _of_ranks(records, ranks[0])
+        return of_ranks(records, ranks[0])
+    if groups and not answered and (fact := _with_sureness(columns, groups[0])):
+        return fact
     if groups and not answered and (codes := _not_people(code_columns(records, groups[0]))):
         values, name = ", ".join(sorted(codes[0].distinct)), codes[0].name
         return (
@@ -221,6 +219,8 @@ def _of_kind(records: Records) -> str:
         )
     if answered:
         names, texts = ", ".join(column.name for column in groups[0]), sorted(answered[0].distinct)
+        if len(texts) > MAX_PLACES or (len(texts) > len(groups[0]) + 1 and is_textual(answered[:1])):
+            return _of_other_names(answered[0], groups[0])
         rivals = [column.name for column in answered[1:] if column.distinct == answered[0].distinct]
         unless = f", unless {rivals[0]} decides it in each row" if rivals else ""
         return (
@@ -228,6 +228,60 @@ def _of_kind(records: Records) -> str:
             f" {names} hold; say what its values mean with --codes chosen:{texts[0]}=COLUMN,...{unless}"
         )
     return ""
+
+
+def _with_sureness(columns: Sequence[Column], group: Sequence[Column]) -> str:
+    """What to say of answers that name a column of objects and how sure they are, such as "probably left".
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> rows = {"left": [*"abc"], "right": [*"bca"], "said": ["sure left", "sure right", "probably left"]}
+    >>> columns = [*records_of(rows).columns.values()]
+    >>> _with_sureness(columns, columns[:2]).partition("--codes ")[2]
+    "'chosen:probably left=left,sure left=left,sure right=right'"
+    """
+    for column in columns:
+        sides = {
+            text: [each.name for each in group if set(each.words) & set(words_of(text))]
+            for text in sorted(column.distinct)
+        }
+        named = {names[0] for names in sides.values() if len(names) == 1}
+        if len(named) == len(group) < len(sides) <= MAX_PLACES and all(len(names) == 1 for names in sides.values()):
+            codes = ",".join(f"{text}={names[0]}" for text, names in sides.items())
+            fact = f"column {column.name} ({', '.join(sides)}) names a side and how sure the answer is"
+            return f"{fact}: if only the side is to count, add --codes {quote(f'chosen:{codes}')}"
+    return ""
+
+
+def _of_other_names(answer: Column, group: Sequence[Column]) -> str:
+    """What to say of an answer with many values, none of which is an object that was shown."""
+    names, some = ", ".join(column.name for column in group), ", ".join(sorted(answer.distinct)[:3])
+    fact = (
+        f"column {answer.name} could be the answer, and holds {len(answer.distinct):,} values ({some}, ...), none of "
+    )
+    fact += f"which columns {names} hold ({', '.join(sorted(group[0].distinct)[:3])}, ...); next: "
+    if is_textual([answer]):
+        return f"{fact}write the objects and the answers in one language and spelling"
+    return f"{fact}add a column with the name of the object that each number means"
+
+
+def _with_spaces(column: Column) -> str:
+    """What to say of lines whose fields spaces separate, so that they are read as one column.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> rows = records_of({"triads kite iron 1": ["triads bear fork 2", "triads iron bear 1"]})
+    >>> _with_spaces(rows.columns["triads kite iron 1"])[:57]
+    'the first line holds answers, not names of columns; next:'
+    """
+    words = {word for text in column.texts for word in (text or "").split()}
+    is_header = not words & {*column.name.split()}
+    if any("  " in (text or "") for text in (column.name, *column.texts)):
+        header = "" if is_header else ", header=None"
+        how = f"in pandas, pandas.read_fwf('FILE'{header}).to_csv('FILE.csv', index=False)"
+        return f"the columns have a fixed width; next: {how}, and read that"
+    if is_header:
+        return f"fields are separated by spaces; next: {COMMAND} --delimiter space"
+    how = f"{COMMAND} --no-header --delimiter space --type triplet --columns anchor=1,near=2,far=3"
+    return f"the first line holds answers, not names of columns; next: columns are called 1, 2, 3 then, as in {how}"
 
 
 _PATH = re.compile(r"(?:.*[/\\\\])?(.*?)[_ -]?[0-9]*\.[A-Za-z]{3,4}")
@@ -255,79 +309,6 @@ def _same_objects(column: Column, columns: Sequence[Column]) -> list[Column]:
     """The columns of text with the same values as this one, and itself; none where there is no other."""
     shared = [other for other in columns if 2 * len(other.items & column.items) > len(other.items | column.items)]
     return shared if len(shared) > 1 and is_textual(shared) and len(column.items) > 2 else []
-
-
-def _are_ranks(column: Column) -> bool:
-    return 1 < len(column.distinct) == max((int(text) for text in column.distinct if text.isdecimal()), default=0)
-
-
-def _of_ranks(records: Records, rank: Column) -> str:
-    """What to say of rankings with a row for each rank, and how to bring them into one row."""
-    fact = f"column {rank.name} holds one rank in each row; expected one row for each ranking, a column for each rank"
-    keys = [column for column in records.columns.values() if column is not rank and column.distinct]
-    for group in (some for size in (1, 2, 3) for some in combinations(keys, size)):
-        ranking = _joined(group)
-        items = [column for column in keys if is_textual([column]) and _are_different([ranking, column])]
-        if (
-            not _are_different([ranking, rank])
-            or len(ranking.distinct) * len(rank.distinct) != records.size
-            or not items
-        ):
-            continue
-        index = [column.name for column in keys if is_constant(column, ranking)]
-        anchors = [name for name in index if ANCHOR & set(words_of(name))]
-        if len(anchors) == 1:
-            return (
-                f"{fact}; next: in pandas, table.pivot(index={index}, columns={rank.name!r}, values={items[0].name!r})"
-                ".reset_index().to_csv('ranked.csv', index=False), then stream-engine run ranked.csv --state DIR "
-                f"--type ranking --columns 'anchor={anchors[0]},ranked={'|'.join(sorted(rank.distinct, key=int))}'"
-            )
-    return fact
-
-
-def _with_row_per_object(records: Records) -> str:
-    """What to say of a table with a row for each object shown and a flag for the one chosen; "" for anything else.
-
-    >>> from stream_engine.formats.record_columns import records_of
-    >>> rows = {"trial": [*"111222333"], "image": [*"abcbcdacd"], "odd": [*"001010100"]}
-    >>> _with_row_per_object(records_of(rows)).partition(";")[0]
-    'each row has one of the 3 objects of an answer (image), and odd says which was chosen'
-    """
-    columns = [column for column in records.columns.values() if column.distinct]
-    flags = [column for column in columns if len(column.distinct) == 2 and is_flags(column)]
-    keys = [column for column in columns if column not in flags]
-    for group in (some for size in (1, 2, 3) for some in combinations(keys, size)):
-        answer = _joined(group)
-        size = records.size // max(len(answer.distinct), 1)
-        if not 2 < size <= MAX_PLACES or len(answer.distinct) * size != records.size or not is_constant(answer, answer):
-            continue
-        n_chosen = [Counter(text for text, flag in zip(answer.texts, each.texts) if flag_of(flag)) for each in flags]
-        chosen = [flag for flag, n in zip(flags, n_chosen) if len(n) == len(answer.distinct) and {*n.values()} == {1}]
-        items = [column for column in keys if is_textual([column]) and _are_different([answer, column])]
-        if chosen and items:
-            index, values = (
-                [column.name for column in keys if is_constant(column, answer)],
-                [items[0].name, chosen[0].name],
-            )
-            return (
-                f"each row has one of the {size} objects of an answer ({values[0]}), and {values[1]} says which was "
-                "chosen; next: one row for each answer, in pandas: table['n'] = "
-                f"table.groupby({index}).cumcount() + 1; wide = table.pivot(index={index}, columns='n', "
-                f"values={values}); "
-                "wide.columns = [f'{name}_{n}' for name, n in wide.columns]; wide.reset_index().to_csv('wide.csv', "
-                "index=False), then stream-engine preview wide.csv"
-            )
-    return ""
-
-
-def _joined(columns: Sequence[Column]) -> Column:
-    """Some columns as one, of text."""
-    return Column("", [(repr(texts),) for texts in zip(*(column.texts for column in columns))])
-
-
-def _are_different(columns: Sequence[Column]) -> bool:
-    """Whether no two rows have the same values in all of these columns."""
-    return len(_joined(columns).distinct) == len(columns[0].values)
 
 
 def best_and_worst(records: Records) -> str:

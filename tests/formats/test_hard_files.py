@@ -424,6 +424,49 @@ def test_a_row_for_each_object_is_reshaped_by_the_line_that_is_offered(tmp_path,
     assert comparisons(tmp_path / "wide.csv") == expected
 
 
+def test_columns_of_a_fixed_width_are_told_from_a_first_line_of_answers(tmp_path):
+    rows = [f"{anchor:12}{one:12}{other:12}{(one, other)[i]}" for anchor, one, other, i in TRIALS]
+    path = tmp_path / "t.txt"
+    path.write_text("\n".join([f"{'target':12}{'left':12}{'right':12}answer", *rows]) + "\n")
+    with pytest.raises(BadSettings, match="columns have a fixed width") as said:
+        comparisons(path)
+    line = re.search(r"in pandas, (.*), and read", str(said.value))[1].replace("FILE", "t").replace("'t'", "'t.txt'")
+    subprocess.run([sys.executable, "-c", f"import pandas; {line}"], cwd=tmp_path, check=True)
+    assert comparisons(tmp_path / "t.csv") == chosen()
+    path.write_text("\n".join(f"triads {one} {other} {anchor} {i + 1}" for anchor, one, other, i in TRIALS) + "\n")
+    with pytest.raises(BadSettings, match="first line holds answers.*--no-header --delimiter space"):
+        comparisons(path)
+
+
+def test_answers_in_another_language_or_of_places_on_a_screen_are_no_codes(tmp_path):
+    for value, said in (
+        (lambda name: name[::-1], "one language and spelling"),
+        (lambda name: len(name) * 31, "number means"),
+    ):
+        rows = [
+            {"pp": f"P{n % 3}", "item1": b, "item2": c, "item3": d, "odd": f"{value((b, c, d)[i])}{'' if n % 2 else n}"}
+            for n, (_, b, c, d, i) in enumerate(trials(shown=3))
+        ]
+        (tmp_path / "t.csv").write_text(table(rows))
+        with pytest.raises(BadSettings, match=said) as problem:
+            comparisons(tmp_path / "t.csv")
+        assert "--codes" not in str(problem.value)
+
+
+def test_answers_that_say_how_sure_they_are_are_read_by_the_codes_that_are_offered(tmp_path):
+    rows = [
+        {"probe": a, "left": b, "right": c, "rating": f"{('surely', 'perhaps')[n % 2]} {('left', 'right')[i]}"}
+        for n, (a, b, c, i) in enumerate(TRIALS)
+    ]
+    (tmp_path / "t.csv").write_text(table(rows))
+    with pytest.raises(BadSettings) as problem:
+        comparisons(tmp_path / "t.csv")
+    codes = shlex.split(re.search(r"add (--codes '.*?')", str(problem.value))[1])[1]
+    options = ["--type", "pick", "--columns", "anchor=probe,shown=left|right,chosen=rating", "--codes", codes]
+    shown = json.loads(engine("preview", tmp_path / "t.csv", "--json", *options).stdout)
+    assert shown["comparisons"] == 40 and shown["refused"] == {}
+
+
 @pytest.mark.parametrize("steps", [(-2, -1, 1, 2), (-1, 0, 1)])
 def test_steps_of_a_scale_with_two_sides_are_asked_about(tmp_path, steps):
     rows = [
