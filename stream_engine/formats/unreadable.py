@@ -219,7 +219,9 @@ def _of_kind(records: Records) -> str:
         )
     if answered:
         names, texts = ", ".join(column.name for column in groups[0]), sorted(answered[0].distinct)
-        if len(texts) > MAX_PLACES or (len(texts) > len(groups[0]) + 1 and is_textual(answered[:1])):
+        shown = frozenset().union(*(column.items for column in groups[0]))
+        many = len(texts) > MAX_PLACES or (len(texts) > len(groups[0]) + 1 and is_textual(answered[:1]))
+        if many and not shown & answered[0].distinct:
             return _of_other_names(answered[0], groups[0])
         rivals = [column.name for column in answered[1:] if column.distinct == answered[0].distinct]
         unless = f", unless {rivals[0]} decides it in each row" if rivals else ""

@@ -96,7 +96,8 @@ def _inferred(settings: Settings, command: str) -> PreparedSettings:
             return PreparedSettings(settings, problem=f"{settings.source[0]}: {header_problem}")
         understanding = understood(records, events.where)
         candidates = [_with_reading(layout_settings, reading) for reading in understanding.readings]
-        in_encoding = _of_encoding(encodings) if layout.encoding == encoding else ()
+        is_doubtful = len(encodings) > 1 and layout.encoding == encoding
+        in_encoding = (Decision(IN_DOUBT, "read", _in_words(encodings)),) if is_doubtful else ()
         is_read = layout.encoding == encoding or (candidates and _reads_half(candidates[0]))
         if len(candidates) == 1 and not understanding.readings[0].doubt and is_read:
             reading = _with_times_of_copies(candidates[0])
@@ -117,8 +118,8 @@ def _inferred(settings: Settings, command: str) -> PreparedSettings:
     is_own = {"type", "anchor", "near_i"} & {*records.columns}
     if (problem or not is_own) and (sheets := other_sheets(settings)):
         problem = f"{problem or 'no answers are recognised'}; {sheets}: save the sheet of the answers as a file"
-    if problem:
-        problem = "; ".join([problem, *in_doubt(_of_encoding(encodings))])
+    if problem and encodings:
+        problem = f"{problem}; {_in_words(encodings)}"
     problem = problem.replace(COMMAND, command_of(structs.replace(settings, input=Input()), command))
     return PreparedSettings(settings, problem=f"{settings.source[0]}: {problem}" if problem else "")
 
@@ -342,14 +343,12 @@ def _encodings(settings: Settings) -> list[Decoded]:
     return likely_encodings(other) if other and settings.input.encoding is None else []
 
 
-def _of_encoding(encodings: list[Decoded]) -> tuple[Decision, ...]:
+def _in_words(encodings: list[Decoded]) -> str:
     """What to say of text that is read in the first of several encodings."""
-    if len(encodings) < 2:
-        return ()
     (first, word), *others = encodings
     rivals = ", or ".join(f"{encoding} reads {other!r}" for encoding, other in others)
-    why = f"the text is not UTF-8: --encoding {first} reads {word!r}; if that is wrong, {rivals}"
-    return (Decision(IN_DOUBT, "read", why),)
+    fact = f"the text is not UTF-8: --encoding {first} reads {word!r}"
+    return f"{fact}; if that is wrong, {rivals}" if others else fact
 
 
 MAX_SKIPPED_LINES = 3  # before the header
