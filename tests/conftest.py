@@ -40,6 +40,15 @@ def compiled_kernels():
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def fonts_of_figures():
+    """The same figures, sooner."""
+    from tests.support.small_fonts import small_fonts
+
+    with small_fonts():
+        yield
+
+
 @pytest.fixture(scope="session")
 def judgements() -> Path:
     """The folder of real human judgements; tests that use it carry the marker `data`."""

@@ -8,7 +8,7 @@ neighbours too: where its trustworthiness (Venna & Kaski 2001) is at least `MIN_
 one.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -97,7 +97,8 @@ def _some_of(questions: Questions) -> Questions:
     every = len(questions.rows) // TRIED_QUESTIONS
     if every < 2:
         return questions
-    return questions._replace(**{name: getattr(questions, name)[::every] for name in PER_QUESTION})
+    some: dict[str, Any] = {name: np.ascontiguousarray(getattr(questions, name)[::every]) for name in PER_QUESTION}
+    return questions._replace(**some)
 
 
 def _plane(questions: Questions, start: np.ndarray, ridge: float) -> np.ndarray:

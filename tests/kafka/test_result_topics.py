@@ -73,7 +73,7 @@ def test_replay_gives_the_newest_table_after_kills(broker, topic, tmp_path):
     for turn in range(4):
         lines += events(5 + 3 * turn, turn)
         jsonl(source, lines)
-        killed = started(*arguments, start_new_session=True)
+        killed = started(*arguments)
         until((tmp_path / "state" / "snapshots").is_dir)
         time.sleep(float(rng.uniform(0.5, 4.0)))  # before, while and after it sends
         os.killpg(killed.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The job on real Spark: local with kills around the rename, and a standalone cluster that loses a worker.
+"""The job on real Spark: local with kills around the rename, then a standalone cluster that loses a worker.
 
 Each run of Spark is seconds of start-up, so one run serves many assertions. The oracle is one process over the same
 events: equal exports by name, equal counters, equal dead letters.
@@ -56,11 +56,12 @@ def world(tmp_path_factory):
     return source, folder / "state"
 
 
-def test_killed_before_and_after_the_rename_every_batch_counts_once(world, tmp_path):
-    """local[2]: batch 0 is whole, batch 1 dies before its rename, is repeated, dies after it, is passed over."""
+def test_killed_before_and_after_the_rename_and_with_a_worker_lost_every_batch_counts_once(world, tmp_path):
+    """local[2]: batch 0 is whole, batch 1 dies before its rename, is repeated, dies after it, and is passed over by a
+    master and two workers on loopback, of whom one is killed with its executor when batch 2 is there."""
     source, state = world
     out, log = tmp_path / "out", tmp_path / "log"
-    job = [*source, "--out", str(out), "--per-batch", "2"]
+    job = [*source, "--out", str(out), "--per-batch", "1"]
     submit = [
         spark_cluster.home() / "bin" / "spark-submit",
         "--master",
@@ -76,21 +77,11 @@ def test_killed_before_and_after_the_rename_every_batch_counts_once(world, tmp_p
         assert len(list((out / "delta").glob("batch=*"))) == renamed, log.read_text(errors="replace")[-3000:]
         assert bool(list((out / "delta").glob(".batch=1*"))) == (when == "before")
     written = {path: path.stat().st_mtime_ns for path in (out / "delta").rglob("*.parquet")}
-    spark_cluster.ended(spark_cluster.job(log, *job), log)
-    assert all(path.stat().st_mtime_ns == time for path, time in written.items())
-    assert sorted(path.name for path in (out / "delta").iterdir()) == ["batch=0", "batch=1", "batch=2", "job.json"]
-    check(out, state, tmp_path)
-
-
-def test_a_standalone_cluster_that_loses_a_worker_counts_the_same(world, tmp_path):
-    """A master and two workers on loopback; one worker is killed with its executor when the first batch is there."""
-    source, state = world
-    out, log = tmp_path / "out", tmp_path / "log"
     spark = spark_cluster.Standalone(tmp_path)
     try:
-        run = spark_cluster.job(log, *source, "--out", str(out), "--per-batch", "1", master=spark.url)
+        run = spark_cluster.job(log, *job, master=spark.url)
         until(
-            lambda: (out / "delta" / "batch=0").exists() or run.poll() is not None, what="the first batch", seconds=400
+            lambda: (out / "delta" / "batch=2").exists() or run.poll() is not None, what="the next batch", seconds=400
         )
         spark.kill(0)
         spark_cluster.ended(run, log)
@@ -98,7 +89,9 @@ def test_a_standalone_cluster_that_loses_a_worker_counts_the_same(world, tmp_pat
     finally:
         spark.close()
     assert used[0] and used[1], "both workers had an executor"
-    assert len(list((out / "delta").glob("batch=*"))) == 5  # the first file and the first of the glob, then one by one
+    assert all(path.stat().st_mtime_ns == time for path, time in written.items())
+    batches = [f"batch={number}" for number in range(5)]  # the first file and the first of the glob, then one by one
+    assert sorted(path.name for path in (out / "delta").iterdir()) == [*batches, "job.json"]
     check(out, state, tmp_path)
 
 

@@ -25,6 +25,7 @@ from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
 from tests.support import crafted_worlds as worlds
 from tests.support.crafted_files import changed_arrays, crafted, opened, put_together
+from tests.support.forked_commands import Forked
 from tests.support.process import ENVIRONMENT, engine, one_line
 
 EVERY = int(os.environ.get("CRAFTED_EVERY", "29"))  # n-th crafted file is opened; with 1 all, some minutes
@@ -50,14 +51,15 @@ def opened_by_a_process(folder: Path, good: bytes, files: Iterable[tuple[str, st
     while left:
         (folder / "index.json").write_text(json.dumps(left))
         command = [sys.executable, "-m", "tests.support.crafted_reader", str(folder)]
-        done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=250)
-        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        done = Forked(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, text=True)
+        printed, errors = done.communicate(timeout=250)
+        lines = [json.loads(line) for line in printed.splitlines()]
         said = [line for line in lines if "file" not in line]
         begun = [line for line in lines if "file" in line]
         accepted += sum(line.get("accepted", False) for line in said)
         wrong += [f"{a['kind']}: {a['what']}: {b}" for a, b in zip(begun, said) if "wrong" in b]
         if done.returncode:
-            wrong.append(f"{begun[-1] if begun else 'start'}: exit {done.returncode}: {done.stderr[-300:]}")
+            wrong.append(f"{begun[-1] if begun else 'start'}: exit {done.returncode}: {errors[-300:]}")
             if not begun:
                 break
         left = left[max(len(begun), 1) :] if done.returncode else []

@@ -1,22 +1,27 @@
-"""Processes that the product starts (`python -m MODULE ...`), begun where all that they import is imported: most of the
-work of a short one. Words, environment, folder and pipes are the same. A process beside this one imports, waits, and
-forks for each command.
+"""Processes that the product or a test starts (`python -m MODULE ...`), begun where all that they import is imported:
+most of the work of a short one. Words, environment, folder and pipes are the same. A process beside this one imports,
+waits, and forks for each command.
 """
 
 import atexit
 import contextlib
+import faulthandler
+import gc
 import importlib
 import os
 import pickle
+import random
 import runpy
 import select
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import ModuleType, SimpleNamespace
+from typing import IO, Any
 from unittest import mock
 
 import numba
@@ -28,6 +33,8 @@ MOST = 1 << 17  # bytes of a command and its environment
 IMPORTED = (
     "stream_engine.commands.command_line",
     "stream_engine.commands.refit",
+    "stream_engine.commands.run",
+    "stream_engine.service.run",
     "stream_engine.service.http.make_export",
     "stream_engine.report.page",
     "sklearn.cluster",
@@ -49,28 +56,58 @@ def forking(*modules: ModuleType) -> Iterator[None]:
 
 
 class Forked:
-    """What a `subprocess.Popen` with pipes for what is said is to those who started it."""
+    """What a `subprocess.Popen` without input is to those who started it."""
 
     stdin = None
 
-    def __init__(self, command: list[str], *, stdin: int, stdout: int, stderr: int, env: dict[str, str], **more: bool):
-        assert (
-            command[:2] == [sys.executable, "-m"]
-            and stdin == subprocess.DEVNULL
-            and more == {"start_new_session": True}
-        )
-        assert stdout == subprocess.PIPE and stderr in (subprocess.PIPE, subprocess.STDOUT)
+    def __init__(
+        self,
+        command: Sequence[object],
+        *,
+        stdout: int | IO[Any],
+        stderr: int | IO[Any],
+        env: Mapping[str, str],
+        stdin: int = subprocess.DEVNULL,
+        text: bool = False,
+        start_new_session: bool = True,
+    ):
+        words = [str(word) for word in command]
+        assert words[:2] == [sys.executable, "-m"] and stdin == subprocess.DEVNULL and start_new_session
         self.returncode: int | None = None
-        out, self._status, err = os.pipe(), os.pipe(), os.pipe() if stderr == subprocess.PIPE else None
-        self.stdout = os.fdopen(out[0], "rb")
-        self.stderr = os.fdopen(err[0], "rb") if err else None
-        ends = [self._status[1], out[1], (err or out)[1]]
-        said = pickle.dumps((command[2:], env, os.getcwd()))
-        socket.send_fds(_server(os.getpid()), [said], ends)
-        for end in set(ends):
+        self._text, self._readers, self._read = text, list[threading.Thread](), dict[str, Any]()
+        self._status, made = os.pipe(), list[int]()
+        out, self.stdout = self._written_to(stdout, made)
+        err, self.stderr = (out, None) if stderr == subprocess.STDOUT else self._written_to(stderr, made)
+        said = pickle.dumps((words[2:], dict(env), os.getcwd()))
+        socket.send_fds(_server(os.getpid()), [said], [self._status[1], out, err])
+        for end in (self._status[1], *made):
             os.close(end)
         self.pid = int.from_bytes(os.read(self._status[0], 4), "little")
         assert self.pid, "the process that forks has ended"
+
+    def _written_to(self, where: int | IO[Any], made: list[int]) -> tuple[int, IO[Any] | None]:
+        """The file that the process writes to, and what is read here of it."""
+        if where != subprocess.PIPE:
+            return (where if isinstance(where, int) else where.fileno()), None
+        read, write = os.pipe()
+        made.append(write)
+        return write, os.fdopen(read, "r" if self._text else "rb")
+
+    def communicate(self, timeout: float | None = None) -> tuple[Any, Any]:
+        """All that it said, at its end."""
+        if not self._readers:
+            pipes = {name: pipe for name in ("stdout", "stderr") if (pipe := getattr(self, name))}
+            self._readers = [threading.Thread(target=self._keep, args=each, daemon=True) for each in pipes.items()]
+            for each in self._readers:
+                each.start()
+        self.wait(timeout)
+        for each in self._readers:
+            each.join()
+        return self._read.get("stdout"), self._read.get("stderr")
+
+    def _keep(self, name: str, pipe: IO[Any]) -> None:
+        with pipe:
+            self._read[name] = pipe.read()
 
     def poll(self) -> int | None:
         """How it ended; None while it runs."""
@@ -165,13 +202,19 @@ def _become(command: list[str], environment: dict[str, str], folder: str, ends: 
     os.closerange(3, max(map(int, os.listdir("/proc/self/fd"))) + 1)
     os.environ.clear()
     os.environ.update(environment)
+    random.seed()
+    if "PYTHONFAULTHANDLER" in environment:
+        faulthandler.enable()
     os.chdir(folder)
     sys.argv[1:] = command[1:]
     return command[0]
 
 
 if __name__ == "__main__":
+    gc.disable()
     for name in IMPORTED:
         importlib.import_module(name)
     numba.njit(lambda x: x + 1)(1)  # imports what the first compilation imports
+    gc.freeze()  # what is imported stays
+    gc.enable()
     runpy.run_module(_next_command(socket.socket(fileno=int(sys.argv[1]))), run_name="__main__", alter_sys=True)

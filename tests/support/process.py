@@ -21,7 +21,7 @@ from stream_engine.service import refit_workers
 from stream_engine.state.snapshot import encode
 from stream_engine.state.store import Store
 from tests.conftest import ROOT
-from tests.support.forked_commands import forking
+from tests.support.forked_commands import Forked, forking
 
 ENVIRONMENT = {
     **{k: v for k, v in os.environ.items() if not k.startswith("STREAM_ENGINE__")},
@@ -68,19 +68,20 @@ def process(*arguments, status: int | None = 0, stdin: bytes = b"", **more) -> D
     return done
 
 
-def started(*arguments, launcher: Iterable[str] = (), **more) -> subprocess.Popen:
-    """Start `stream-engine ARGUMENTS`, by the command `launcher` if there is one; the caller ends it."""
-    return subprocess.Popen(
+def started(*arguments, launcher: Iterable[str] = ()) -> subprocess.Popen | Forked:
+    """Start `stream-engine ARGUMENTS`, by the command `launcher` if there is one, else forked; the caller ends it. In a
+    session of its own."""
+    return (subprocess.Popen if launcher else Forked)(
         [*launcher, sys.executable, "-m", "stream_engine", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=ENVIRONMENT,
-        **more,
+        start_new_session=True,
     )
 
 
-def catches(process: subprocess.Popen, number: int) -> bool:
+def catches(process: subprocess.Popen | Forked, number: int) -> bool:
     """Whether a process has a handler for a signal by now (SigCgt of /proc/PID/status), or has ended."""
     try:
         lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
@@ -90,13 +91,13 @@ def catches(process: subprocess.Popen, number: int) -> bool:
     return process.poll() is not None or bool(caught and caught[0] >> number - 1 & 1)
 
 
-def signalled(process: subprocess.Popen, number: int = signal.SIGTERM) -> None:
+def signalled(process: subprocess.Popen | Forked, number: int = signal.SIGTERM) -> None:
     """Send a signal once the process has come far enough to catch it: before, the system would end it."""
     until(lambda: catches(process, number), what=f"a handler of signal {number}")
     process.send_signal(number)
 
 
-def stopped(process: subprocess.Popen, number: int = signal.SIGTERM, within: float = 600) -> str:
+def stopped(process: subprocess.Popen | Forked, number: int = signal.SIGTERM, within: float = 600) -> str:
     """Signal a process and wait for it; returns what it said on standard error."""
     signalled(process, number)
     try:

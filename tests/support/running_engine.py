@@ -7,7 +7,10 @@ import sys
 import urllib.request
 from pathlib import Path
 
+from tests.support.forked_commands import Forked
 from tests.support.process import ENVIRONMENT, stopped, until
+
+FORKED = ("-m", "stream_engine")
 
 
 class Engine:
@@ -19,7 +22,7 @@ class Engine:
         uri: str,
         *more: str,
         config: str = "",
-        program: tuple[str, str] = ("-m", "stream_engine"),
+        program: tuple[str, str] = FORKED,
         refits: bool = False,
         **environment: str,
     ):
@@ -28,8 +31,9 @@ class Engine:
         command = [sys.executable, *program, "run", uri, "--state", self.state, "--start", "earliest"]
         command += ["--log-format", "json", "--listen", "127.0.0.1:0", "--config", folder / "engine.toml"]
         command += [*([] if refits else ["--no-refits"]), *more]  # of an option given twice the last one counts
+        start = Forked if program == FORKED and not environment else subprocess.Popen
         with self.said.open("w") as errors:
-            self.process = subprocess.Popen(command, stdout=errors, stderr=errors, env=ENVIRONMENT | environment)
+            self.process = start(command, stdout=errors, stderr=errors, env=ENVIRONMENT | environment)
         until(
             lambda: self.process.poll() is not None or any("address" in line for line in self.lines()),
             what="its address",
