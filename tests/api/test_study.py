@@ -78,6 +78,8 @@ def test_what_is_asked_for_is_fitted_once_and_kept(study):
 def test_a_fit_with_parameters_replaces_the_one_before(answers):
     study = se.read(answers).fit("embedding", **QUICK, participants="alike")
     assert study.map().d == 2 and study.published.artifacts["embedding"].arrays["X"].shape == (12, 2)
+    drawn = [len(study.map().plot(Figure().subplots(), regions=each).get_children()) for each in (None, True, False)]
+    assert drawn[0] == drawn[1] > drawn[2], "regions are drawn by default, and not where they are not wanted"
     study.fit("embedding", **QUICK | {"dimensions": 1}, participants="alike")
     assert study.fitted == ("embedding",) and study.published.artifacts["embedding"].arrays["X"].shape == (12, 1)
 
@@ -249,6 +251,8 @@ def test_questions(study, answers):
     assert asked["id"].is_unique
     assert asked.equals(study.ask(20)) and set(asked["sampler"]) == {"coverage"}
     assert not study.ask(20, "random")["propensity"].isna().any()
+    of_seeds = [se.read(answers, seed=seed).ask(20, "random")["id"].tolist() for seed in (3, 3, 4)]
+    assert of_seeds[0] == of_seeds[1] != of_seeds[2]
     answered = asked.assign(chosen=[shown[:1] for shown in asked["shown"]])
     assert len(se.read(answered)) == 20
     assert study.ask(5, "coverage", type="odd_one_out", objects=["new"]).columns.tolist()[:3] == [

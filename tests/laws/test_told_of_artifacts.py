@@ -40,6 +40,7 @@ from stream_engine.state.forgetting import forget_object
 from stream_engine.state.published import Published
 from tests.support.generators import planted_triplets
 from tests.support.learned import snapshot_of
+from tests.support.told import TOLD
 
 
 def answers(size: int = 240, n: int = 7, people: int = 3) -> list[dict]:
@@ -402,3 +403,10 @@ def test_of_questions_that_are_all_tied_the_answers_are_counted():
     with pytest.raises(CannotRefit) as raised:
         kernel_learning.refit(snapshot_of(tied), kernel_learning.Params(), 0)
     assert re.findall(r"all (\d+)", str(raised.value)) == ["2"]
+
+
+def test_squares_are_of_the_weight_of_each_comparison(study):
+    weight, answers = (TOLD["workers"][name] for name in ("weight", "comparisons"))
+    squares = sum(weight(study, who) ** 2 * answers(study, who) for who in study.workers)
+    assert study.fits["reliability"].squares == pytest.approx(squares)
+    assert squares != pytest.approx(sum(weight(study, who) * answers(study, who) for who in study.workers))
