@@ -1,6 +1,7 @@
 """`Study`: what it says is what refits, exports and the report say; it comes in the frames that were read."""
 
 import io
+import re
 import warnings
 
 import matplotlib
@@ -273,13 +274,15 @@ def test_the_report(answers, tmp_path, monkeypatch):
         return done
 
     monkeypatch.setattr(writing, "write", noted)
-    done = study.report(tmp_path / "out.html", tmp_path / "figures", workers=True)
+    done = study.report(tmp_path / "out.html", tmp_path / "figures", workers=True, figure_width="120mm")
     page = (tmp_path / "out.html").read_text()
     assert done.page == tmp_path / "out.html"
     assert "object 11" in page
     assert "w4" in page
     assert pages == [True, False], "a quick map first, then the whole page"
-    assert (tmp_path / "figures" / "map.svg").exists() and set(study.fitted) >= {"embedding", "sdp_clustering"}
+    width = re.search(r'<svg [^>]*width="([\d.]+)pt"', (tmp_path / "figures" / "map.svg").read_text())
+    assert float(width[1]) == pytest.approx(120 / 25.4 * 72, abs=1)
+    assert set(study.fitted) >= {"embedding", "sdp_clustering"}
 
 
 def test_objects(answers):
