@@ -1,7 +1,5 @@
 """Estimators on names, any numbers and frames: what is learned does not depend on how objects are called."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,7 +7,6 @@ import pyarrow as pa
 import pytest
 from sklearn.model_selection import cross_val_score
 
-from stream_engine.api.learned_objects import LearnedObjects
 from stream_engine.estimators import (
     ComparisonClustering,
     ComparisonEmbedding,
@@ -172,9 +169,3 @@ def test_boosting_takes_names(world):
     with pytest.raises(ValueError, match=r"row 1.*\['nobody'\].*9 objects"):
         model.predict([["object 1"], ["nobody"]])
     assert np.isfinite(cross_val_score(model, frame, classes, cv=3)).all()
-
-
-def test_ties_count_half_in_a_score():
-    margins = SimpleNamespace(_margin=None, _answer=lambda *given: np.array([2.0, 0.0, -1.0, 0.0]))
-    assert LearnedObjects.score(margins, None) == 0.5
-    assert LearnedObjects.score(margins, None, sample_weight=[1, 3, 1, 5]) == pytest.approx((1 + 4) / 10)

@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import json
 import threading
 import time
 from types import SimpleNamespace
@@ -253,10 +252,3 @@ def test_each_metric_counts_what_it_is_called(study):
     registry.register(_Figures(people))
     names = ("people", "waiting", "ready", "answers_counted")
     assert [registry.get_sample_value(f"stream_engine_collect_{name}") for name in names] == [2, 3, 5, 1]
-
-
-def test_the_dashboard_lists_who_answered_last_first():
-    head = ("worker", "first", "latest")
-    rows = [("a", 3.0, 5.0), ("b", 1.0, 9.0), ("c", 2.0, 7.0)]
-    shown = asyncio.run(Owner._latest(SimpleNamespace(_people_table=lambda: (head, [*rows])), None))
-    assert [each["worker"] for each in json.loads(shown.body)["shown"]] == ["b", "c", "a"]

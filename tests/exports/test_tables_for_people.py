@@ -221,20 +221,3 @@ def test_a_matrix_takes_a_few_rows_of_memory_while_it_becomes_csv():
         pa.set_memory_pool(before)
     matrix = 8 * n * n
     assert matrix <= pool.max_memory() < 1.5 * matrix + 40e6, "the text, 20 bytes a number, was held at once"
-
-
-@pytest.mark.parametrize("classify, booster", [(3, 4), (4, 3), (4, 4)])
-def test_predictions_are_those_of_the_newer_fit(classify, booster):
-    """Of equally new ones, of the refit that compares classifiers."""
-    held = made(2)
-    boosted = held.artifacts["triplet_boost"]._replace(sequence=booster)
-    arrays = {
-        **boosted.arrays,
-        "predicted": np.array([1, 0, 0, 1, 0], np.int32),
-        "probability": np.full((KNOWN, 2), 0.5),
-    }
-    of_classes = Artifact("classify", "", classify, {}, 0, arrays, boosted.report)
-    published = held._replace(artifacts={**held.artifacts, "triplet_boost": boosted, "classify": of_classes})
-    told = exports.contents("predictions", published)["predictions"].tables["predictions"]["predicted"]
-    newer = boosted if booster > classify else of_classes
-    assert list(told) == [["x", "y", ""][at] for at in newer.arrays["predicted"].tolist()]
