@@ -324,6 +324,9 @@ def test_groups_that_split_again_are_counted_as_others_are():
     assert found.report["sizes"] == [14, 12, 4]
     assert (found.report["objects"], found.report["between"]) == (30, 7)  # and not the first
     assert np.flatnonzero(found.arrays["subgroup"] >= 0).tolist() == ids[labels == 1].tolist()
+    by_itself = made._replace(labels=np.append(labels[:-1], np.int32(3)))
+    found = clusters._artifact(snapshot, clusters.Params(), 0, None, ids, by_itself, needed)
+    assert found.report["alone"] == ["o30"], "the number that it has among all objects"
 
 
 def test_groups_within_several_groups_are_graded_more_strictly(monkeypatch):
