@@ -24,12 +24,13 @@ def test_the_share_of_rejected_events_is_of_those_that_no_filter_excludes():
 
 def test_copies_that_were_sent_twice_are_no_repeated_questions(tmp_path):
     """Nine answers at different times, three of them once more at the same time, and one question that is asked again
-    at another time."""
+    twice, at which the participant says something else than at first, both times."""
     made = [
         {"anchor": f"o{i}", "near": f"o{i + 1}", "far": f"o{i + 2}", "worker": "w", "time": f"2026-01-01T10:00:0{i}.5Z"}
         for i in range(9)
     ]
-    again = {**made[4], "near": made[4]["far"], "far": made[4]["near"], "time": "2026-01-01T10:30:00.5Z"}
-    said = engine("preview", jsonl(tmp_path / "f.jsonl", [*made, *made[:3], again])).stdout
-    assert states(said, "1 repetitions of questions, 0 answered as before")
+    turned = {**made[4], "near": made[4]["far"], "far": made[4]["near"]}
+    again = [{**turned, "time": f"2026-01-01T10:3{i}:00.5Z"} for i in range(2)]
+    said = engine("preview", jsonl(tmp_path / "f.jsonl", [*made, *made[:3], *again])).stdout
+    assert states(said, "2 repetitions of questions, 1 answered as before")
     assert states(said, "3 responses were sent twice")
