@@ -17,7 +17,7 @@ from sklearn.metrics import adjusted_rand_score
 from stream_engine.boosting import nested
 from stream_engine.boosting.nested import Model
 from stream_engine.collect.owner import Owner
-from stream_engine.commands import inspect, predict
+from stream_engine.commands import forget, inspect, predict
 from stream_engine.data.packed_names import pack_names
 from stream_engine.embedding import picture
 from stream_engine.embedding.differences import Differences, ParticipantModel
@@ -38,6 +38,7 @@ from stream_engine.state.artifact import Artifact
 from stream_engine.state.exclusion import with_exclusions
 from stream_engine.state.forgetting import forget_object
 from stream_engine.state.published import Published
+from tests.support.facts import states
 from tests.support.generators import planted_triplets
 from tests.support.learned import snapshot_of
 from tests.support.told import TOLD
@@ -376,6 +377,8 @@ def test_what_the_order_loses_with_an_object_is_counted():
     leaving = int((kept == list(snapshot.objects).index("o6")).any(axis=1).sum())
     assert gone.order_lost == leaving
     assert 0 < leaving != len(kept) - leaving
+    assert states(forget._report(gone.snapshot, 0, snapshot, gone, (), True), f"order lost {leaving} comparisons")
+    assert gone.comparisons != leaving
 
 
 def test_chance_is_a_coin_on_answers_of_new_participants_too():

@@ -4,6 +4,7 @@ line and a run."""
 import csv
 import re
 from collections import defaultdict
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -338,3 +339,16 @@ def test_the_command_counts_what_was_tested_and_what_was_left_out(study):
     about = sum(KNOWN[25] in (e["anchor"], e["near"], e["far"]) for e in EVENTS)
     first = align.as_text(study.published).splitlines()[0]
     assert states(first, f"25 of 26 objects … {len(EVENTS) - about:,} comparisons tested, {about} … left out")
+
+
+def test_participants_are_told_by_the_answers_that_no_model_chose():
+    """One is right in each of 20 of these and wrong in all others; the other has too few of them."""
+    participant, right = np.repeat([0, 0, 1, -1], [20, 15, 30, 9]), np.repeat([2.0, 0.0, 2.0, 2.0], [20, 15, 30, 9])
+    answers = SimpleNamespace(participant=participant, times=np.ones(74), participants=["w0", "w1"])
+    models = SimpleNamespace(sets=[SimpleNamespace(name="one")], right={("one", "cosine"): right})
+    settings, fair = (
+        [SimpleNamespace(measure="cosine")],
+        np.repeat([True, False, True, False, True], [20, 15, 9, 21, 9]),
+    )
+    told = alignment._participants(SimpleNamespace(answers=answers, models=models, settings=settings, fair=fair))
+    assert told["participant_accuracy"].tolist() == [[1.0]] and told["participant_answers"].tolist() == [20.0]
