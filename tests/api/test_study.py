@@ -1,6 +1,7 @@
 """`Study`: what it says is what refits, exports and the report say; it comes in the frames that were read."""
 
 import io
+import re
 import warnings
 
 import matplotlib
@@ -78,6 +79,8 @@ def test_what_is_asked_for_is_fitted_once_and_kept(study):
 def test_a_fit_with_parameters_replaces_the_one_before(answers):
     study = se.read(answers).fit("embedding", **QUICK, participants="alike")
     assert study.map().d == 2 and study.published.artifacts["embedding"].arrays["X"].shape == (12, 2)
+    drawn = [len(study.map().plot(Figure().subplots(), regions=each).get_children()) for each in (None, True, False)]
+    assert drawn[0] == drawn[1] > drawn[2], "regions are drawn by default, and not where they are not wanted"
     study.fit("embedding", **QUICK | {"dimensions": 1}, participants="alike")
     assert study.fitted == ("embedding",) and study.published.artifacts["embedding"].arrays["X"].shape == (12, 1)
 
@@ -249,6 +252,8 @@ def test_questions(study, answers):
     assert asked["id"].is_unique
     assert asked.equals(study.ask(20)) and set(asked["sampler"]) == {"coverage"}
     assert not study.ask(20, "random")["propensity"].isna().any()
+    of_seeds = [se.read(answers, seed=seed).ask(20, "random")["id"].tolist() for seed in (3, 3, 4)]
+    assert of_seeds[0] == of_seeds[1] != of_seeds[2]
     answered = asked.assign(chosen=[shown[:1] for shown in asked["shown"]])
     assert len(se.read(answered)) == 20
     assert study.ask(5, "coverage", type="odd_one_out", objects=["new"]).columns.tolist()[:3] == [
@@ -269,13 +274,15 @@ def test_the_report(answers, tmp_path, monkeypatch):
         return done
 
     monkeypatch.setattr(writing, "write", noted)
-    done = study.report(tmp_path / "out.html", tmp_path / "figures", workers=True)
+    done = study.report(tmp_path / "out.html", tmp_path / "figures", workers=True, figure_width="120mm")
     page = (tmp_path / "out.html").read_text()
     assert done.page == tmp_path / "out.html"
     assert "object 11" in page
     assert "w4" in page
     assert pages == [True, False], "a quick map first, then the whole page"
-    assert (tmp_path / "figures" / "map.svg").exists() and set(study.fitted) >= {"embedding", "sdp_clustering"}
+    width = re.search(r'<svg [^>]*width="([\d.]+)pt"', (tmp_path / "figures" / "map.svg").read_text())
+    assert float(width[1]) == pytest.approx(120 / 25.4 * 72, abs=1)
+    assert set(study.fitted) >= {"embedding", "sdp_clustering"}
 
 
 def test_objects(answers):

@@ -3,6 +3,7 @@ often it is right: `python -m tests.benchmarks clusters`."""
 
 import json
 from importlib.resources import files
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -324,3 +325,26 @@ def test_groups_that_split_again_are_counted_as_others_are():
     assert found.report["sizes"] == [14, 12, 4]
     assert (found.report["objects"], found.report["between"]) == (30, 7)  # and not the first
     assert np.flatnonzero(found.arrays["subgroup"] >= 0).tolist() == ids[labels == 1].tolist()
+    by_itself = made._replace(labels=np.append(labels[:-1], np.int32(3)))
+    found = clusters._artifact(snapshot, clusters.Params(), 0, None, ids, by_itself, needed)
+    assert found.report["alone"] == ["o30"], "the number that it has among all objects"
+
+
+def test_groups_within_several_groups_are_graded_more_strictly(monkeypatch):
+    """Clearer than 97 % of continua is enough for one group that is examined, and not for one of two."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(40, 2)) + 9 * np.repeat([[0, 0], [1, 0]], 20, axis=0)
+    fits = position_fits.fits_of_answers(of_answers(scenarios.answers_about(rng, points, 1500, "probit", 0.95, 0.0)))
+    monkeypatch.setattr(clearness, "clearer_than", lambda *given: 0.97)
+    one, two = np.repeat([0, 1, 2], [20, 10, 10]).astype(np.int32), np.repeat([0, 1], 20).astype(np.int32)
+    grades = [[each.grade for each in graded._subgroups(fits, labels, np.arange(40), 40)] for labels in (one, two)]
+    assert grades[0] == [SEPARATED] and len(grades[1]) == 2 and {*grades[1]} <= {NOT_SEPARABLE, CANNOT_TELL}
+
+
+def test_a_mean_over_answers_has_the_error_of_all_of_them():
+    """Each answer by itself, either way."""
+    near, far = np.array([3, 0, 2, 5]), np.array([1, 4, 2, 0])
+    of_near, of_far = np.array([0.3, -2.0, 0.1, 0.6]), np.array([1.4, -0.2, 0.9, 8.0])
+    every = np.concatenate([np.repeat(of_near, near), np.repeat(of_far, far)])
+    mean, error = graded._mean(of_near, of_far, SimpleNamespace(near=near, far=far, answers=len(every)))
+    assert (mean, error) == pytest.approx((every.mean(), every.std() / np.sqrt(len(every))))

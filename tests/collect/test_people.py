@@ -8,12 +8,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from prometheus_client import CollectorRegistry
 from scipy.stats import chi2
 
 from connectors.disk import Disk
 from stream_engine.collect.access import Access
 from stream_engine.collect.line_log import LineLog, lines_of
-from stream_engine.collect.owner import Owner
+from stream_engine.collect.owner import Owner, _Figures
 from stream_engine.collect.participant_service import Logs, ParticipantService
 from stream_engine.collect.question_maker import Maker, MakerSettings, Request, ellipse_size
 from stream_engine.collect.question_pool import QuestionPool
@@ -233,3 +234,21 @@ def test_who_has_answered_all_questions_there_are_is_done_for_the_owner_too(tmp_
     assert people.progress("w", person)["code"] == content["code"]
     again = restored(*(list(lines_of(tmp_path / name)) for name in "as"))
     assert ParticipantService(asked, access, again, pool, logs).end_of(again.person("w")) == "done"
+
+
+def test_each_metric_counts_what_it_is_called(study):
+    """Two people are asked four questions, of which one is answered; five more lie ready."""
+    people, _, _ = study()
+
+    async def go() -> None:
+        (first, *_) = (await people.questions("a", 3, False))["questions"]
+        await people.questions("b", 1, False)
+        given = {"id": first["id"], "worker": "a", "chosen": first["shown"][0]}
+        assert (await people.answers([given], nobody_is_refused))[0] == 200
+
+    asyncio.run(go())
+    people.pool.refill([None] * 5)
+    registry = CollectorRegistry()
+    registry.register(_Figures(people))
+    names = ("people", "waiting", "ready", "answers_counted")
+    assert [registry.get_sample_value(f"stream_engine_collect_{name}") for name in names] == [2, 3, 5, 1]

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from connectors import DeadLetter
+from connectors.files.dead_letters import DeadLetterFile
 from stream_engine.commands import dead_letters
 from stream_engine.service import disk_room
 from stream_engine.service.disk_room import DiskRoom
@@ -226,3 +228,18 @@ def test_letters_that_a_run_stored_elsewhere_are_not_said_to_be_none(inputs, tmp
     engine("run", inputs[1], "--state", state, "--dead-letters", tmp_path / "elsewhere", *RUN)
     assert listed(state)["elsewhere"] == 2
     assert "--dead-letters" in engine("dead-letters", "list", "--state", state).stdout
+
+
+def test_only_letters_that_no_line_of_the_folder_holds_are_elsewhere(tmp_path):
+    """Of nine, five are in the folder, two of these damaged, and one was removed."""
+    file = DeadLetterFile(tmp_path)
+    file.append([DeadLetter("t/0", at, 0, "not_distinct", "why", b"{}") for at in range(5)])
+    counters = {"rejected": {"not_distinct": 9}, "dead_letters": {"removed": 1}, "sinks": {"file": file.flush()}}
+    (segment,) = tmp_path.glob("*.jsonl")
+    segment.write_bytes(
+        segment.read_bytes().replace(b'"offset":1', b'"offset":7').replace(b'"offset":3', b'"offset":8')
+    )
+    snapshot = Engine().snapshot()
+    found = dead_letters.grouped(snapshot._replace(counters={**snapshot.counters, **counters}), tmp_path)
+    assert (found["letters"], found["damaged"], found["removed"], found["elsewhere"]) == (3, 2, 1, 3)
+    assert [(group["letters"], group["first"]["offset"]) for group in found["groups"]] == [(3, 0)]

@@ -1,5 +1,7 @@
 """How many dimensions at least: planted ones are found, noise adds none, and the tests are those of the papers."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -116,3 +118,14 @@ def test_fewer_supported_dimensions_are_published_too(monkeypatch):
     table = exports.contents("embedding", published)["embedding"].tables["embedding"]
     np.testing.assert_array_equal(table["supported_1"], artifact.arrays["supported"][:, 0])
     assert of_supported(published, 12).points.shape == (12, 1)
+
+
+@pytest.mark.parametrize("people, by", [(24, "workers"), (8, "judgements")])
+def test_it_is_said_whether_participants_or_answers_were_held_out(people, by):
+    rng = np.random.default_rng(0)
+    who = np.arange(96) % people
+    answers = planted(3, 1, m=96)._replace(
+        participant=who.astype(np.int32), participants=tuple(f"w{i}" for i in range(people)), response=np.arange(96)
+    )
+    group, told = dimensions._groups(SimpleNamespace(by="judgements", draw=rng.random(96)), answers, 0)
+    assert told == by and len({*group.tolist()}) == (people if by == "workers" else 96)

@@ -7,7 +7,14 @@ import scipy.optimize
 import scipy.stats
 
 from stream_engine.data.answers import Answers
-from stream_engine.embedding.differences import ALIKE, DIFFER, combined_log_odds, differences, fit_parts
+from stream_engine.embedding.differences import (
+    ALIKE,
+    DIFFER,
+    _objects_that_gain,
+    combined_log_odds,
+    differences,
+    fit_parts,
+)
 from stream_engine.embedding.ellipses import covariances, radius, score_gaps
 from stream_engine.embedding.fit import Setting, fit, fit_carefully
 from stream_engine.embedding.gradient import Loss
@@ -340,3 +347,13 @@ def test_ellipses_cover_planted_points_of_people_who_differ():
         hits.append(covered(made.points, own.embedding.points, covariance, radius(2)))
         assert not np.allclose(covariance, covariances(own.embedding, made.answers))
     assert 0.85 < np.mean(hits) < 0.99
+
+
+def test_the_objects_are_named_about_which_a_participant_gains_most():
+    """By the sum over their own answers that name the object, once each."""
+    rng = np.random.default_rng(3)
+    rows = np.array([rng.permutation(7)[[0, 1, 0, 2]] if at % 2 else rng.permutation(7)[:4] for at in range(60)])
+    who, gain = rng.integers(3, size=60).astype(np.int32), rng.normal(size=60)
+    answers = Answers(rows.astype(np.int32), np.ones(60), who, np.arange(60), 7, ("a", "b", "c"))
+    total = [sum(gain[at] for at in range(60) if who[at] == 1 and i in rows[at]) for i in range(7)]
+    assert _objects_that_gain(answers, gain, 1) == sorted(range(7), key=lambda i: -total[i])[:3]

@@ -187,3 +187,7 @@ def test_sums_do_not_depend_on_how_they_are_added_and_the_window_is_whole_parts(
         np.testing.assert_allclose(each, totals[0] if each[..., TESTED].sum() > WINDOW else rolling[0], atol=1e-8)
     last = slice(len(margin) - WINDOW, None)
     np.testing.assert_allclose(rolling[0], table(margin[last], p[last], kind[last]), atol=1e-8)
+    assert scores.current[..., TESTED].sum() == WINDOW, "of a predictor that is never replaced"
+    scores.renew()
+    scores.add(table(margin[:300], p[:300], kind[:300]))
+    np.testing.assert_allclose(scores.current, table(margin[:300], p[:300], kind[:300]))

@@ -60,6 +60,9 @@ def test_what_was_noted_counts_for_the_answers_that_are_reported_on_alone():
     assert fits(state, {"snapshot": 3, "seed": 7})  # the seed that most have
     for noted in ({"snapshot": 4, "seed": 7}, {"snapshot": 3, "seed": 0}, {}, {"snapshot": 3}):
         assert not fits(state, noted)
+    of_others = {"snapshot": 3, "seed": 7, "excluded": ["w1"]}  # who gave as many answers as those who are excluded now
+    now = [state._replace(excluded=names) for names in ((), ("w1",), ("w2",))]
+    assert [fits(each, of_others) for each in now] == [False, True, False]
     other = {**NOTED, "seed": 7, "models": {**COUNTED, "oracle": {"log_loss": 0.0}}}
     assert "k1" not in [row["model"] for row in table(state, other)]  # not what it writes itself: made anew, of nothing
     assert "k1" in [row["model"] for row in table(state, {**NOTED, "seed": 7})]

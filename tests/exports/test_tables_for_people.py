@@ -150,6 +150,14 @@ def test_columns_of_what_is_not_there_are_left_out():
     assert alone["x"] and alone["nearest_1"] == ""
 
 
+def test_objects_with_few_comparisons_are_nobodys_neighbours(monkeypatch):
+    published = made(2, asked=(1, 1, 1, 1, 1))
+    few, *others = published.snapshot.objects[:KNOWN]
+    monkeypatch.setattr(object_table, "too_few", lambda *given: np.isin(published.snapshot.objects, few))
+    near = {row["object"]: {row[head] for head in object_table.NEAREST} for row in rows(published)}
+    assert [near[name] for name in others] == [{*others} - {name} for name in others]
+
+
 def test_agreement_is_that_of_triplets_and_empty_without():
     learned = Engine(("triplet_counts", "quadruplet_counts"), False)
     learned.learn_many([Triplet("a", "b", "c"), Triplet("b", "a", "c"), Quadruplet(("d", "e"), ("f", "g"))])

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from stream_engine.commands.preview import command
 from stream_engine.formats.record_columns import records_of
 from stream_engine.formats.record_filters import matching
+from stream_engine.formats.unusable_rows import unusable
 
 OBJECTS = ["otter", "weasel", "heron", "magpie", "gecko", "newt", "bison", "tapir", "lynx", "vole"]
 
@@ -230,3 +231,9 @@ def test_a_workbook_without_answers_in_its_first_sheet_names_the_others(tmp_path
         sheet.append(row)
     book.save(tmp_path / "study.xlsx")
     assert "not read: 'Data': save the sheet" in previewed(tmp_path / "study.xlsx")
+
+
+@pytest.mark.parametrize("name, left_out", [("attention_passed", "0"), ("attention_failed", "1")])
+def test_those_who_passed_a_check_stay(name, left_out):
+    _, (filters,) = unusable(records_of({name: ["1", "0", "1"]}), [])
+    assert filters.where == {f"{name}!=": left_out}

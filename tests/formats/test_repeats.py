@@ -1,6 +1,7 @@
 """Responses that were sent twice, and those that only look as if they were."""
 
 import json
+from collections import Counter
 
 import pytest
 
@@ -44,3 +45,9 @@ def test_copies_that_are_sure_and_not_are_told_apart():
     events = [ANSWER | {"worker": who, "time": at} for who, at in people]
     repeats.without(decoder("json", EventOptions(provenance=True))("\n".join(map(json.dumps, events)).encode()))
     assert states(repeats.in_words(), "1 responses … sure (1); the copies were dropped; … : 2, which may be")
+
+
+def test_the_three_who_sent_most_are_named_and_the_others_counted():
+    sent = Counter({"a": 4, "b": 9, "c": 2, "d": 7, "e": 3})
+    repeats = Repeats(of_participant=sent, _times={who: {1.0, 2.0, 3.0} for who in sent})
+    assert states(repeats.in_words(), "25 responses … by b (9), d (7), a (4) and 2 more")

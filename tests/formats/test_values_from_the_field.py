@@ -231,3 +231,9 @@ def test_response_times_are_recognised_in_other_languages(name):
 
 def test_a_time_that_only_increases_is_no_response_time():
     assert response_times(records_of({"tiempo": ["500", "900", "1200", "2100"]})) is None
+
+
+def test_one_pause_does_not_make_milliseconds_of_seconds():
+    unit, _, why = response_times(records_of({"rt": ["0.8", "1.2", "95.5", "0.9"]}))
+    assert (unit, why) == ("seconds", "its median is 1.05")
+    assert response_times(records_of({"rt": ["800", "1200", "7", "900"]}))[0] == "milliseconds"

@@ -208,3 +208,11 @@ def test_the_scale_decides_nothing_about_a_kernel(scale):
     for bad in ([[1, 1, 0], [1, 1, 1], [0, 1, 1]], [[1, 0.1], [0, 1]]):
         with pytest.raises(BadKernel):
             auxiliary_kernels.check_kernel(scale * np.array(bad, float))
+
+
+def test_all_names_are_counted_and_the_first_are_listed(tmp_path):
+    (tmp_path / "x.csv").write_text("name,sweet\n" + "".join(f"n{i},{i}\n" for i in range(30)))
+    objects = [*(f"o{i}" for i in range(25)), "n0", "n1"]
+    _, said = one(KernelSpec(str(tmp_path / "x.csv"), "linear"), objects)
+    assert (said["objects"], said["missing"], said["unknown"]) == (2, 25, 28)
+    assert said["missing_names"] == objects[:20] and said["unknown_names"] == [f"n{i}" for i in range(2, 22)]

@@ -109,7 +109,7 @@ def run(tmp_path, published):
 
 
 def test_what_the_live_page_moves_is_as_it_is_defined(run, world, monkeypatch):
-    figures = predicted(adds3=(0.75, 60), online=(0.6, 70))
+    figures = predicted(online=(0.6, 70), adds3=(0.75, 60), embedding=(0.7, 80))
     figures["predictors"]["adds3"]["all"]["total"] = {"accuracy": 0.9, "tested": 99}
     monkeypatch.setattr(run, "progressive", figures)
     with run.http.stream("GET", "/live") as answer:

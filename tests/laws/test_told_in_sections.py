@@ -630,12 +630,17 @@ def test_the_table_of_models_has_the_figures_of_a_fit_below_their_heads(sections
     }
 
 
-def test_methods_have_the_snapshot_that_each_was_fitted_to(of):
+def test_methods_have_the_snapshot_and_the_seed_that_each_was_fitted_to(of):
     held = of.published
-    made = {kind: each._replace(sequence=10 + at) for at, (kind, each) in enumerate(held.artifacts.items())}
+    made = {
+        kind: each._replace(sequence=10 + at, seed=70 - at) for at, (kind, each) in enumerate(held.artifacts.items())
+    }
     tables = {
         table.name: table.columns
         for table in methods.section(of._replace(published=held._replace(artifacts=made))).tables
     }
-    found = dict(zip(tables["methods"]["refit"], tables["methods"]["snapshot"]))
-    assert found == {kind: each.sequence for kind, each in made.items() if kind in methods.CITED}
+    found = {kind: (snapshot, seed) for kind, snapshot, seed in zip(*(tables["methods"][n] for n in OF_METHODS))}
+    assert found == {kind: (each.sequence, each.seed) for kind, each in made.items() if kind in methods.CITED}
+
+
+OF_METHODS = ("refit", "snapshot", "seed")

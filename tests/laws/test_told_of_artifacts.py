@@ -17,7 +17,7 @@ from sklearn.metrics import adjusted_rand_score
 from stream_engine.boosting import nested
 from stream_engine.boosting.nested import Model
 from stream_engine.collect.owner import Owner
-from stream_engine.commands import inspect, predict
+from stream_engine.commands import forget, inspect, predict
 from stream_engine.data.packed_names import pack_names
 from stream_engine.embedding import picture
 from stream_engine.embedding.differences import Differences, ParticipantModel
@@ -38,8 +38,10 @@ from stream_engine.state.artifact import Artifact
 from stream_engine.state.exclusion import with_exclusions
 from stream_engine.state.forgetting import forget_object
 from stream_engine.state.published import Published
+from tests.support.facts import states
 from tests.support.generators import planted_triplets
 from tests.support.learned import snapshot_of
+from tests.support.told import TOLD
 
 
 def answers(size: int = 240, n: int = 7, people: int = 3) -> list[dict]:
@@ -375,6 +377,8 @@ def test_what_the_order_loses_with_an_object_is_counted():
     leaving = int((kept == list(snapshot.objects).index("o6")).any(axis=1).sum())
     assert gone.order_lost == leaving
     assert 0 < leaving != len(kept) - leaving
+    assert states(forget._report(gone.snapshot, 0, snapshot, gone, (), True), f"order lost {leaving} comparisons")
+    assert gone.comparisons != leaving
 
 
 def test_chance_is_a_coin_on_answers_of_new_participants_too():
@@ -402,3 +406,10 @@ def test_of_questions_that_are_all_tied_the_answers_are_counted():
     with pytest.raises(CannotRefit) as raised:
         kernel_learning.refit(snapshot_of(tied), kernel_learning.Params(), 0)
     assert re.findall(r"all (\d+)", str(raised.value)) == ["2"]
+
+
+def test_squares_are_of_the_weight_of_each_comparison(study):
+    weight, answers = (TOLD["workers"][name] for name in ("weight", "comparisons"))
+    squares = sum(weight(study, who) ** 2 * answers(study, who) for who in study.workers)
+    assert study.fits["reliability"].squares == pytest.approx(squares)
+    assert squares != pytest.approx(sum(weight(study, who) * answers(study, who) for who in study.workers))

@@ -223,7 +223,7 @@ def swapped(file: str, before: str, after: str) -> bool:
         return False
     now = dict(pairs)
     for function in gc.get_objects():
-        if isinstance(function, FunctionType) and function.__code__.co_filename == name:
+        if type(function) is FunctionType and function.__code__.co_filename == name:
             try:
                 function.__code__ = now[function.__code__]
             except (KeyError, ValueError):  # made of other code, or of other variables

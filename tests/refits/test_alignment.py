@@ -4,6 +4,7 @@ line and a run."""
 import csv
 import re
 from collections import defaultdict
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from prometheus_client import CollectorRegistry
 import stream_engine as se
 from stream_engine import exports
 from stream_engine.alignment.feature_files import FeatureSpec, FeatureTable
+from stream_engine.commands import align
 from stream_engine.data.comparisons import empty_batch
 from stream_engine.data.packed_names import pack_names
 from stream_engine.evaluation.answering import answered
@@ -25,6 +27,7 @@ from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.state.artifact_checks import check_artifact
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
+from tests.support.facts import states
 from tests.support.feature_worlds import world
 from tests.support.process import engine, jsonl, one_line
 from tests.support.served import Lines
@@ -319,3 +322,33 @@ def right(measure, values, event):
     if measure == "cosine":
         a, b, c = (each / np.linalg.norm(each) for each in (a, b, c))
     return ((a - b) ** 2).sum() < ((a - c) ** 2).sum()
+
+
+def test_each_set_has_its_own_transform(study):
+    """Its mean is that of its own numbers over the objects that every set has, of length 1 first for the cosine."""
+    transform = exports.contents("alignment", study.published)["transform"].arrays
+    for name, values in (("true", WORLD.features[:25]), ("noise", NOISE[:25])):
+        x = np.asarray(values, float)[:, transform[f"{name}.varies"]]
+        if transform[f"{name}.cosine"]:
+            x = x / np.linalg.norm(x, axis=1, keepdims=True)
+        assert transform[f"{name}.mean"] == pytest.approx(x.mean(axis=0), rel=1e-4, abs=1e-6)
+        assert len(transform[f"{name}.map"]) == x.shape[1]
+
+
+def test_the_command_counts_what_was_tested_and_what_was_left_out(study):
+    about = sum(KNOWN[25] in (e["anchor"], e["near"], e["far"]) for e in EVENTS)
+    first = align.as_text(study.published).splitlines()[0]
+    assert states(first, f"25 of 26 objects … {len(EVENTS) - about:,} comparisons tested, {about} … left out")
+
+
+def test_participants_are_told_by_the_answers_that_no_model_chose():
+    """One is right in each of 20 of these and wrong in all others; the other has too few of them."""
+    participant, right = np.repeat([0, 0, 1, -1], [20, 15, 30, 9]), np.repeat([2.0, 0.0, 2.0, 2.0], [20, 15, 30, 9])
+    answers = SimpleNamespace(participant=participant, times=np.ones(74), participants=["w0", "w1"])
+    models = SimpleNamespace(sets=[SimpleNamespace(name="one")], right={("one", "cosine"): right})
+    settings, fair = (
+        [SimpleNamespace(measure="cosine")],
+        np.repeat([True, False, True, False, True], [20, 15, 9, 21, 9]),
+    )
+    told = alignment._participants(SimpleNamespace(answers=answers, models=models, settings=settings, fair=fair))
+    assert told["participant_accuracy"].tolist() == [[1.0]] and told["participant_answers"].tolist() == [20.0]

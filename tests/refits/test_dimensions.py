@@ -178,3 +178,17 @@ def test_importance_is_unknown_where_nothing_was_held_out():
     assert np.isnan(quality["importance"]).all() and np.isnan(quality["importance_error"]).all()
     columns = maker("dimensions")(material(published)).tables[0].columns
     assert np.isnan(columns["importance"]).all() and np.isnan(columns["standard error"]).all()
+
+
+def test_the_error_of_an_importance_is_that_of_kinds_of_responses():
+    """A kind that was given several times varies as a whole."""
+    rng = np.random.default_rng(2)
+    rows = np.array([rng.permutation(6)[:3] for _ in range(40)], np.int32)
+    times, weights = rng.integers(1, 6, 40).astype(np.float32), rng.random((6, 2), np.float32)
+    held = Responses(rows, np.ones(40, bool), times, np.zeros(40), 6)
+    less = weights * [[1.0, 0.0]]
+    lost = np.log(shares(weights, rows)[:, 0]) - np.log(shares(less.astype(np.float32), rows)[:, 0])
+    mean = np.average(lost, weights=times)
+    importance, error = dimensions.importances(held, weights)
+    assert importance[1] == pytest.approx(mean, rel=1e-4)
+    assert error[1] == pytest.approx(np.linalg.norm(times * (lost - mean)) / times.sum(), rel=1e-3)

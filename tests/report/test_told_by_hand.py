@@ -25,7 +25,7 @@ from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.inline_svg import svg
 from stream_engine.report.material import material
 from stream_engine.report.sections import agreement as sections_of_agreement
-from stream_engine.report.sections import alignment, conflicts, dendrogram, learning, methods, next_questions
+from stream_engine.report.sections import alignment, conflicts, dendrogram, learning, methods, next_questions, objects
 from stream_engine.report.sections import models as section_of_models
 from stream_engine.report.sections.object_map import legend
 from stream_engine.report.tiles import tiles
@@ -100,6 +100,9 @@ def test_answers_of_those_who_are_excluded_are_not_analyzed():
     assert states(next(findings_of_data.read(facts)).text, "10 answers … were read … 5 comparisons … remain")
     bare = Facts(Published(snapshot_of(by_two, ("triplet_counts",)), {}, excluded=("w1",)))  # that keeps no responses
     assert bare.answers is None
+    votes = without(snapshot_of(by_two, ("triplet_counts", "worker_votes")), ["w1"])
+    shown = [next(tiles(material(Published(of, {}, excluded=("w1",))))) for of in (snapshot, votes)]
+    assert [tile.value for tile in shown] == ["5", "5"]  # of answers, or else of comparisons that are left
 
 
 @pytest.mark.parametrize(
@@ -421,3 +424,30 @@ def test_no_command_counts_copies_again_beside_one_that_does_not():
     assert twice.command == facts.commands.report == "stream-engine report f.csv --drop-duplicates"
     assert "--type triplet --drop-duplicates && ask" in facts.on_a_state("ask")
     assert sent_twice(True).commands.report == "stream-engine report f.csv"
+
+
+def test_objects_with_few_comparisons_are_named_the_fewest_first():
+    of, counts = material(Published(snapshot_of(compared()), {})), np.array([9, 3, 40, 7, 12, 5])
+    of = of._replace(answers=of.answers._replace(answers=counts))
+    *named, last = (of.names[i] for i in np.argsort(counts) if counts[i] < 10)
+    assert states(objects.section(of).says, f"4 objects have fewer than 10 comparisons: {', '.join(named)} and {last}.")
+
+
+def test_sets_are_counted_and_the_smallest_is_named():
+    """Three, so that the second is neither the largest nor the smallest."""
+    made = [
+        {key: f"{letter}{name}" for key, name in each.items()}
+        for letter, n in (("x", 6), ("y", 5), ("z", 4))
+        for each in compared(n)
+    ]
+    facts = Facts(Published(snapshot_of(made), {}))
+    text = next(findings_of_data.connected(facts)).text
+    assert states(text, "3 sets, of 6, 5 and 4 objects … the smallest: zo") and "yo" not in text
+    assert states(methods._data(facts), "formed 3 sets")
+
+
+def test_the_map_and_counts_are_compared_by_their_own_accuracies():
+    accuracy = {"adds3": 0.9, "kernel_learning": 0.8, "embedding": 0.7, "chance": 0.5}
+    rows = [{"model": name, "accuracy": share} for name, share in accuracy.items()]
+    (found,) = findings_of_models._worse_map(SimpleNamespace(models=rows, preview="preview FILE"), rows[0])
+    assert found.figures == {"accuracy": 0.7, "of_counts": 0.9} and states(found.text, "70.0 % against 90.0 %")

@@ -106,6 +106,12 @@ def test_an_artifact_says_who_was_out_and_what_that_changed():
     assert before["distance_correlation"] == pytest.approx(1.0)
     again = with_exclusions(made(0.81), ("w3",), out)
     assert again.report["excluded"]["before"] == before, "a refit of the same participants keeps what it compares with"
+    groups = [
+        Artifact("clusters", "", 1, {}, 0, {"labels": np.array(labels)}, {"grade": grade, "k": k})
+        for labels, grade, k in (([0, 0, 1, 2], "separated", 3), ([0, 0, 1, 1], "clearly separated", 2))
+    ]
+    told = with_exclusions(groups[1], ("w3",), groups[0]).report["excluded"]["before"]
+    assert (told["grade"], told["k"], told["participants"]) == ("separated", 3, [])
     back = with_exclusions(made(0.7), (), again)
     assert excluded_of(back) == () and back.report["excluded"]["before"]["participants"] == ["w3"]
 
