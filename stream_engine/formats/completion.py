@@ -11,6 +11,7 @@ from stream_engine.formats.doubtful_rows import dates_of_names, rounded_ids, who
 from stream_engine.formats.event_fields import NO_COLUMN, filter_of
 from stream_engine.formats.explanation import Rival, is_constant, unexplained
 from stream_engine.formats.field_values import number_of, quoted
+from stream_engine.formats.key_mappings import codes_of, key_mapping
 from stream_engine.formats.participant_columns import like_participants, one_row_each, participant
 from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Proposal, Ranked, Reading
 from stream_engine.formats.record_columns import Column, Records
@@ -275,6 +276,10 @@ def completed(
     if (gaps := _with_gaps(trials)) is not None and draft.participant is None and not wide:
         return [], Obstacle(gaps.fact, gaps, reading)
     fits = asked.select(row for row in range(asked.size) if _state(asked, row, draft.fields, draft.answer) == "fits")
+    parts = _by_key_mapping(fits, draft, reading)
+    if len(parts) > 1:
+        return [], Obstacle(parts[0].doubt, offers=tuple(parts), by_rows=True)
+    reading = parts[0]
     rival = unexplained(fits, draft.fields, draft.answer, draft.roles(), draft.participant)
     if rival is not None:
         if other_order := _in_other_order(fits, draft, rival.column):
@@ -288,6 +293,37 @@ def completed(
         where = {key: value for key, value in draft.filters.items() if key not in doubtful}
         ranked.append((draft.rank(), reading._replace(where=where)))
     return ranked, None
+
+
+def _by_key_mapping(records: Records, draft: _Draft, reading: Reading) -> list[Reading]:
+    """The reading, with what another column says that keys mean; one for each part of the rows where it differs."""
+    names = next((draft.fields[field] for field in ("shown", "objects") if field in draft.fields), ())
+    answered = next((field for field in ANSWERS if field in draft.fields), "")
+    if draft.answer.by not in ("position", "index") or len(draft.answer.columns) != 1:
+        return [reading]
+    answers = {*draft.answer.codes_of(records.columns[draft.answer.columns[0]])}
+    mapping = key_mapping(records, names, answers, draft.roles())
+    if mapping is None or not mapping.differs(draft.answer.by, draft.answer.codes, names):
+        return [reading]
+    name = mapping.column.name
+    fact = f"column {name} ({', '.join(mapping.means)}) says what {draft.answer.columns[0]} means"
+    coded = [
+        (mapping.filters(texts, draft.participant), {answered: codes_of(means, names)})
+        for texts, means in mapping.parts
+    ]
+    if len(coded) == 1:
+        decision = Decision("answer", ", ".join(draft.answer.columns), fact)
+        evidence = [decision if each.topic == "answer" else each for each in reading.evidence]
+        return [reading._replace(codes=coded[0][1], answers_by="position", evidence=tuple(evidence), doubt="")]
+    return [
+        reading._replace(
+            codes=codes,
+            answers_by="position",
+            where={**reading.where, **where},
+            doubt=f"{fact}, and this differs between rows",
+        )
+        for where, codes in coded
+    ]
 
 
 def _in_other_order(records: Records, draft: _Draft, rival: Column) -> tuple[str, ...]:

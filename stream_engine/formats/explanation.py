@@ -60,7 +60,7 @@ def unexplained(
     >>> unexplained(records_of(rows), fields, Answer(("odd",)), {"a", "b", "c", "odd"}, None) is None
     True
     """
-    rows = [_row(records, row, fields, answer) for row in range(records.size)]
+    rows = [row_roles(records, row, fields, answer) for row in range(records.size)]
     objects = {text for anchor, offered, _, _ in rows for text in (*anchor, *offered)}
     group = [
         records.columns[name]
@@ -89,7 +89,9 @@ def _rival(column: Column, why: str, answers: Sequence[Column]) -> Rival:
     return Rival(column, f"could be the answer{f' as well as {names}' if names else ''}: it {why}", True)
 
 
-def _row(records: Records, row: int, fields: Mapping[str, tuple[str, ...]], answer: Answer) -> _Row:
+def row_roles(records: Records, row: int, fields: Mapping[str, tuple[str, ...]], answer: Answer) -> _Row:
+    """What a row holds: its anchor, what it offers, what is nearer or chosen, and the others."""
+
     def texts(*names: str) -> list[str]:
         values = (records.columns[name].values[row] for field in names for name in fields.get(field, ()))
         return [text for value in values for text in value or ()]

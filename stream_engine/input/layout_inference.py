@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from shlex import quote
+from string import ascii_uppercase
 
 from msgspec import structs
 
@@ -30,6 +31,7 @@ from stream_engine.formats.record_filters import matching
 from stream_engine.formats.response_times import seconds_of_no_date
 from stream_engine.formats.trial_filters import header_rows
 from stream_engine.formats.unreadable import COMMAND, RESHAPE, fact_of, header_again
+from stream_engine.formats.versions import doubtful_versions
 from stream_engine.input.answers_in_words import answers, in_words
 from stream_engine.input.decoding import RecordDecoder
 from stream_engine.input.first_records import MAX_FILES, first_of_files, first_records, other_sheets, with_later_marks
@@ -123,8 +125,10 @@ def _doubtful_rows(settings: Settings) -> list[Decision]:
     """What to say of rows that count, and perhaps should not."""
     if settings.follow:
         return []
-    records = matching(first_records(settings), settings.input.where)
-    return doubts(records, event_options(settings).columns, settings.input.drop_duplicates)
+    records, options = matching(first_records(settings), settings.input.where), event_options(settings)
+    says = doubtful_versions(records, columns_of(records, options.columns), options.answers_by, options.codes)
+    doubtful = [Decision(IN_DOUBT, "counted", text) for text in says]
+    return [*doubts(records, options.columns, settings.input.drop_duplicates), *doubtful]
 
 
 def _with_times_of_copies(settings: Settings) -> Settings:
@@ -216,17 +220,18 @@ def _next_step(obstacle: Obstacle, settings: Settings, command: str) -> str:
 
 
 def _each_its_rows(candidates: list[Settings]) -> str:
-    """Commands that read some rows in one way and the others in another, the latter of a copy of the file: of two
+    """Commands that read some rows in one way and others in another, each but the first of a copy of the file: of
     states that have read the same file there is no sum."""
-    path = Path(candidates[0].source[0])
-    copy = path.with_name(f"copy_of_{path.name}")
-    rest = structs.replace(candidates[0], state="A")
-    flipped = structs.replace(candidates[1], state="B", source=(str(copy),))
-    first, second = ("; ".join(examples(candidate, 1)) for candidate in candidates)
-    return (
-        f"cp {quote(str(path))} {quote(str(copy))}, then {command_of(rest)} ({first}), then {command_of(flipped)} "
-        f"({second}), then stream-engine merge A B --out DIR"
-    )
+    path, steps = Path(candidates[0].source[0]), []
+    for number, candidate in enumerate(candidates):
+        copy = path.with_name(f"copy_{number}_of_{path.name}" if number > 1 else f"copy_of_{path.name}")
+        if number:
+            steps.append(f"cp {quote(str(path))} {quote(str(copy))}")
+        source = (str(copy),) if number else candidate.source
+        part = structs.replace(candidate, state=ascii_uppercase[number], source=source)
+        steps.append(f"{command_of(part)} ({'; '.join(examples(candidate, 1))})")
+    states = " ".join(ascii_uppercase[: len(candidates)])
+    return ", then ".join([*steps, f"stream-engine merge {states} --out DIR"])
 
 
 def _example(settings: Settings, command: str) -> str:
