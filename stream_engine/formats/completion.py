@@ -114,7 +114,7 @@ class _Draft:
     def exclude_empty_records(self, questions: Records) -> Records:
         """The questions without those that lack an object or an answer, and tell how many these are."""
         needed = [name for name in self.inputs if self.answer.by != "flag" or name not in self.answer.columns]
-        where = _filled(questions, needed, self.answer.columns[0] if self.wide and self.answer.columns else None)
+        where = where_filled(questions, needed, self.answer.columns[0] if self.wide and self.answer.columns else None)
         if not where:
             return questions
         complete = _objects(questions, self.objects)
@@ -453,7 +453,7 @@ def _state(records: Records, row: int, fields: Mapping[str, tuple[str, ...]], an
 ANSWERS = ("chosen", "odd", "central")
 
 
-def _filled(records: Records, inputs: Sequence[str], answered: str | None) -> dict[str, str]:
+def where_filled(records: Records, inputs: Sequence[str], answered: str | None) -> dict[str, str]:
     """Filters that leave out records without an object or an answer: as few as do; the empty answer of a wide table
     is excluded anyway."""
     filters: dict[str, str] = {}

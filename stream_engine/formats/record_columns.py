@@ -126,7 +126,8 @@ def _names_of_nothing(columns: Mapping[str, Column]) -> set[str]:
             counts = Counter(value[0] for value in one.values if value and len(value) == 1)
             usual = sorted(counts.values())[len(counts) // 2]
             are_alone = _is_alone(text, one, other) and _is_alone(text, other, one)
-            if len(common) > 2 and are_alone and 5 * counts[text] > usual:
+            in_turn = not any(a and b and (text,) not in (a, b) for a, b in zip(one.values, other.values))
+            if len(common) > 2 and are_alone and not in_turn and 5 * counts[text] > usual:
                 named.add(text)
                 break
     return named

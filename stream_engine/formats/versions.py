@@ -65,11 +65,15 @@ def doubtful_versions(
     for column, rows in agreements:
         if _is_called_counterbalance(column) and max([_deviations(*counts) for _, *counts in rows], default=0) < 3:
             texts = sorted(column.distinct)
-            swapped = {text: names[1 - place_of(answer.codes.get(text, text), names, first)] for text in sorted(answers)}
+            swapped = {
+                text: names[1 - place_of(answer.codes.get(text, text), names, first)] for text in sorted(answers)
+            }
             codes = swapped if len(names) == len(answers) == 2 else {"KEY": "COLUMN,..."}
             where = [{column.name: text} for text in texts[:2]]
             keys = ", ".join(sorted(answers))
-            fact = f"answers are keys ({keys}), and {column.name} is {', '.join(texts)}: if keys mean other objects for "
+            fact = (
+                f"answers are keys ({keys}), and {column.name} is {', '.join(texts)}: if keys mean other objects for "
+            )
             return [f"{fact}some of these, {_each_part(field, [(where[0], {}), (where[1], codes)])}"]
     return []
 
