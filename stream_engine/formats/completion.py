@@ -12,7 +12,7 @@ from stream_engine.formats.event_fields import NO_COLUMN, filter_of
 from stream_engine.formats.explanation import Rival, is_constant, unexplained
 from stream_engine.formats.field_values import number_of, quoted
 from stream_engine.formats.key_mappings import codes_of, key_mapping
-from stream_engine.formats.participant_columns import like_participants, one_row_each, participant
+from stream_engine.formats.participant_columns import like_participants, one_row_each, participant, rounded_participants
 from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Proposal, Ranked, Reading
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.record_filters import filters_as_text, keeps, matching
@@ -179,6 +179,10 @@ class _Draft:
             name, people = self.participant.name, len(self.participant.distinct)
             self.columns["worker"] = (name,)
             self.decisions.append(Decision("participant", name, f"{people:,} in {questions.size:,} questions"))
+        elif not self.is_own and (rounded := rounded_participants(questions, self.roles())) is not None:
+            why = f"no participants are read: {rounded_ids(rounded)[0]}; if no two became one, add participant="
+            why += f"{rounded.name} to --columns"
+            self.decisions.append(Decision(IN_DOUBT, "none", why))
         elif not self.wide and not self.is_own and (alike := like_participants(questions, self.roles())) is not None:
             why = f"no participants are read, and {alike.name} ({len(alike.distinct):,} values) looks like them: "
             why += f"if it says who answered, add participant={alike.name} to --columns"

@@ -166,7 +166,7 @@ def triads(records: Records) -> Iterator[Proposal]:
         for column in records.columns.values():
             if len(group) != 3 or column.name in names or not 1 < len(column.distinct) <= 6:
                 continue
-            parts = {text: _pair_of(text, group) for text in column.distinct}
+            parts = {text: _pair_of(text, group) for text in sorted(column.distinct)}
             if not all(len(pair) == 2 for pair in parts.values()):
                 continue
             codes = {text: names[({0, 1, 2} - pair).pop()] for text, pair in parts.items()}
