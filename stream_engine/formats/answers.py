@@ -6,6 +6,7 @@ them was meant; several where the values do not decide.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from stream_engine.formats.event_fields import place_of
@@ -132,11 +133,15 @@ def pairs_in(columns: Sequence[Column]) -> Iterator[tuple[list[list[Column]], Pl
 
 
 def _pairs_in_order(words: Sequence[str], orders: Sequence[Places]) -> Iterator[tuple[Places, tuple[str, str]]]:
-    """The orders of two places that two of the words have, with these words."""
+    """The orders of two places that two of the words have, with these words; two other words are their own order."""
+    known = False
     for order in orders:
         matches = [[word for word in words if word in synonyms] for synonyms in order]
         if all(len(match) == 1 for match in matches):
+            known = True
             yield order, (matches[0][0], matches[1][0])
+    if not known and len(words) == 2:
+        yield (frozenset(words[:1]), frozenset(words[1:])), (words[0], words[1])
 
 
 def is_textual(group: Sequence[Column]) -> bool:
@@ -354,9 +359,20 @@ def code_columns(records: Records, group: Sequence[Column]) -> list[Column]:
         if 1 < len(column.distinct) <= max(size, 2) + 1
         and column not in group
         and not is_mark(column)
+        and _changes(column)
         and not (RECORD_KIND_WORDS | OTHER | TRUTH | MATERIAL | {"set", "sex", "gender"}) & set(column.words)
         and sum(value is not None for value in column.values) > 0.5 * records.size
     ]
+
+
+MIN_CHANGES = 0.1  # of answers from row to row, as a share of the rows: what changes less is of blocks or people
+MIN_CHANGING_ROWS = 20  # from which this is looked at
+
+
+def _changes(column: Column) -> bool:
+    """Whether a column changes from row to row as answers do."""
+    changes = sum(one != other for one, other in pairwise(column.texts))
+    return len(column.texts) < MIN_CHANGING_ROWS or changes >= MIN_CHANGES * len(column.texts)
 
 
 def is_rating(column: Column) -> bool:

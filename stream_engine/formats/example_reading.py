@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from stream_engine.formats.answers import code_columns, is_answer, is_fraction, shown_in
+from stream_engine.formats.answers import code_columns, is_answer, is_fraction, is_textual, shown_in
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.event_fields import place_of
 from stream_engine.formats.long_tables import MIN_NUMBERED, melted
@@ -49,6 +49,7 @@ def _of_columns(records: Records, columns: Sequence[Column]) -> Reading | None:
     if answer is not None and (pairs := _two_pairs(objects, answer)) is not None:
         return pairs
     others = [column for column in objects if column is not answer and column not in shown]
+    others = [column for column in others if _may_be_object(column, shown or others)]
     anchors = sorted(others, key=lambda column: not ANCHOR & set(column.words))
     if not anchors or answer is None or len(shown or anchors[1:]) < 2:
         return None
@@ -96,6 +97,15 @@ def _answers_name_columns(columns: Sequence[Column], objects: Sequence[Column]) 
 
 def _share_values(column: Column, other: Column) -> bool:
     return 2 * len(column.items & other.items) > len(column.items | other.items)
+
+
+def _may_be_object(column: Column, objects: Sequence[Column]) -> bool:
+    """Whether a column is called like an anchor, or has values in common with columns of objects."""
+    others = [other for other in objects if other is not column]
+    alike = is_textual([column]) == is_textual(others or [column])
+    return bool(ANCHOR & set(column.words)) or (
+        alike and any(2 * len(column.items & other.items) >= min(len(column.items), len(other.items)) for other in others)
+    )
 
 
 def _is_about_the_trial(column: Column) -> bool:

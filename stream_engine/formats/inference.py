@@ -11,6 +11,7 @@ from stream_engine.data.comparisons import READABLE_TYPES
 from stream_engine.formats.answers import Answer
 from stream_engine.formats.completion import completed, where_filled
 from stream_engine.formats.doubtful_rows import OF_OBJECTS
+from stream_engine.formats.graded_answers import graded
 from stream_engine.formats.long_tables import asked_in_header, melted
 from stream_engine.formats.named_layouts import (
     named_fields,
@@ -108,6 +109,8 @@ def _understood(records: Records, questions: Sequence[str] = ()) -> Understandin
             return Understanding([], other)
         also = Decision(IN_DOUBT, "left out", other.fact)
         best = [reading._replace(evidence=(*reading.evidence, also)) for reading in best]
+    if not best and (of_verdicts := graded(records)) is not None:
+        return Understanding([], of_verdicts)
     if best or not obstacles:
         best = best or candidates(records)
     if not best and (fact := best_and_worst(records)):

@@ -6,6 +6,7 @@ from itertools import combinations
 from stream_engine.formats.answers import (
     RATINGS,
     Answer,
+    code_columns,
     is_answer,
     is_flags,
     is_textual,
@@ -133,9 +134,11 @@ def two_pairs(records: Records) -> Iterator[Proposal]:
     for place, (pairs, order) in enumerate(arrangements):
         numbered = place % 2 == 0 and {"1", "2"} <= {word for words in order for word in words}
         names = [tuple(column.name for column in pair) for pair in pairs]
-        for column in columns:
-            if column.name in sum(names, ()) or not is_answer(column) or (TRUTH | OTHER) & set(column.words):
-                continue
+        others = [column for column in columns if column.name not in sum(names, ())]
+        answers = [column for column in others if is_answer(column) and not (TRUTH | OTHER) & set(column.words)]
+        coded = code_columns(records, sum(pairs, []))
+        coded = [column for column in coded if len(column.distinct) == 2] if not answers and order else []
+        for column in answers or (coded if len(coded) == 1 else []):
             placed = {text: place_in(Column(text, []).words, order) for text in column.distinct} if order else {}
             codes, doubt = {text: place for text, place in placed.items() if place >= 0}, ""
             if set(codes.values()) != {0, 1}:
@@ -152,7 +155,10 @@ def two_pairs(records: Records) -> Iterator[Proposal]:
             answer = Answer((column.name,), "position", sides, why, doubt, frozenset(sides))
             fields = {"near": names[0], "far": names[1], "chosen": (column.name,)}
             farther = sign_of(column.words) < 0
-            yield Proposal("quadruplet", fields, answer, "two pairs of columns", (6,), doubt, farther)
+            if coded:
+                doubt = f"{column.name} ({', '.join(sides)}) could be the pair that is more alike, or less"
+            for is_farther in (False, True) if coded else (farther,):
+                yield Proposal("quadruplet", fields, answer, "two pairs of columns", (6,), doubt, is_farther)
 
 
 def _are_alike(group: Sequence[Column]) -> bool:
