@@ -124,7 +124,8 @@ def pairs_in(columns: Sequence[Column]) -> Iterator[tuple[list[list[Column]], Pl
                 slots.setdefault(key, {})[words[one], words[other]] = column
     orders = [order for order in (*PLACES, *NUMBERED) if len(order) == 2]
     for pairs in slots.values():
-        firsts, seconds = ([*dict.fromkeys(words)] for words in zip(*pairs))
+        counts = [Counter(words) for words in zip(*pairs)]
+        firsts, seconds = ([word for word, n_columns in counter.items() if n_columns > 1] for counter in counts)
         for first, (a, b) in _pairs_in_order(firsts, orders):
             for second, (c, d) in _pairs_in_order(seconds, orders):
                 if {(a, c), (a, d), (b, c), (b, d)} <= pairs.keys():
@@ -317,14 +318,20 @@ def column_of(text: str, names: tuple[str, ...]) -> int:
 
 def _keys(counts: Counter[str], size: int, names: tuple[str, ...]) -> dict[str, int]:
     """The two keys that were pressed most, in their order on the keyboard, where the objects lie left and right."""
+    spatial = all(SIDES & set(words_of(name)) for name in names)
+    return {text: place for place, text in enumerate(keys_in_order(counts))} if spatial and size == 2 else {}
+
+
+def keys_in_order(counts: Counter[str]) -> list[str]:
+    """The two keys that were pressed most, from left to right on the keyboard; [] where there are none.
+
+    >>> keys_in_order(Counter(["j", "f", "j", "space"])), keys_in_order(Counter(["left", "right"]))
+    (['f', 'j'], [])
+    """
     keys = {text: _CODED.get(text, text.casefold()) for text in counts}
     places = {text: x for text, key in keys.items() if len(key) == 1 for row in _KEYS if (x := row.find(key)) >= 0}
-    main = [text for text, _ in counts.most_common() if text in places][:size]
-    spatial = all(SIDES & set(words_of(name)) for name in names)
-    if size != 2 or len(main) < 2 or not spatial or places[main[0]] == places[main[1]]:
-        return {}
-    left, right = sorted(main, key=places.__getitem__)
-    return {left: 0, right: 1}
+    main = [text for text, _ in counts.most_common() if text in places][:2]
+    return sorted(main, key=places.__getitem__) if len({places[text] for text in main}) == 2 else []
 
 
 def is_answer(column: Column) -> bool:

@@ -104,7 +104,8 @@ def _may_be_object(column: Column, objects: Sequence[Column]) -> bool:
     others = [other for other in objects if other is not column]
     alike = is_textual([column]) == is_textual(others or [column])
     return bool(ANCHOR & set(column.words)) or (
-        alike and any(2 * len(column.items & other.items) >= min(len(column.items), len(other.items)) for other in others)
+        alike
+        and any(2 * len(column.items & other.items) >= min(len(column.items), len(other.items)) for other in others)
     )
 
 

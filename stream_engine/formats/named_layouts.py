@@ -136,7 +136,7 @@ def two_pairs(records: Records) -> Iterator[Proposal]:
         names = [tuple(column.name for column in pair) for pair in pairs]
         others = [column for column in columns if column.name not in sum(names, ())]
         answers = [column for column in others if is_answer(column) and not (TRUTH | OTHER) & set(column.words)]
-        coded = code_columns(records, sum(pairs, []))
+        coded = code_columns(records, [column for pair in pairs for column in pair])
         coded = [column for column in coded if len(column.distinct) == 2] if not answers and order else []
         for column in answers or (coded if len(coded) == 1 else []):
             placed = {text: place_in(Column(text, []).words, order) for text in column.distinct} if order else {}

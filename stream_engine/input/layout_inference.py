@@ -24,7 +24,7 @@ from stream_engine.formats.example_reading import example_reading
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.inference import understood
 from stream_engine.formats.json_places import is_utf8
-from stream_engine.formats.options import UnusableOptions
+from stream_engine.formats.options import FIRST_OF, UnusableOptions
 from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Reading, in_doubt
 from stream_engine.formats.record_columns import Records
 from stream_engine.formats.record_filters import matching
@@ -62,7 +62,8 @@ def _prepared(settings: Settings, command: str) -> PreparedSettings:
     """`prepare`, without what is said of rows that are doubtful however they are read."""
     events = settings.input
     if events.type_ is not None or events.answers_by != "name" or events.codes or events.separator:
-        return PreparedSettings(_with_times_of_copies(settings), evidence=_times_of_no_date(settings))
+        problem = _numbered_otherwise(settings, command)
+        return PreparedSettings(_with_times_of_copies(settings), evidence=_times_of_no_date(settings), problem=problem)
     if not events.columns:
         return _inferred(settings, command)
     more = {*events.columns} <= ADDED_FIELDS
@@ -198,6 +199,36 @@ def _times_of_no_date(settings: Settings) -> tuple[Decision, ...]:
         return ()
     why = f"time, up to {largest:g}, is read as seconds since 1970: add time=- to --columns if it is no date, or "
     return (Decision(IN_DOUBT, "read", f"{why}time=-,seconds=time (or milliseconds) if it is a response time"),)
+
+
+MIN_ROWS_OF_NUMBER = 10  # for each object, after which its number has occurred
+
+
+def _numbered_otherwise(settings: Settings, command: str) -> str:
+    """What to say of answers that are to be read as positions, and count from 0, or as indices, and count from 1; ""
+    where they are not."""
+    events = settings.input
+    field = next((field for field in ("chosen", "odd", "central") if field in events.columns), "")
+    if events.answers_by not in ("position", "index") or not field or settings.follow:
+        return ""
+    records, columns = matching(first_records(settings), events.where), event_options(settings).columns
+    names, shown = columns[field], columns.get("shown", columns.get("objects", ()))
+    if len(names) != 1 or not {*names, *shown} <= {*records.columns} or not shown:
+        return ""
+    answers = records.columns[names[0]].items - {*events.codes.get(field, ())}
+    size = len(shown) if len(shown) > 1 else max(map(len, filter(None, records.columns[shown[0]].values)), default=0)
+    if not answers or not all(text.isdecimal() and int(text) <= size for text in answers):
+        return ""
+    numbers, by_position = {*map(int, answers)}, events.answers_by == "position"
+    beyond, last = (0, size) if by_position else (size, 0)
+    many = len(numbers) == size or records.size >= MIN_ROWS_OF_NUMBER * size
+    if beyond not in numbers or last in numbers or not many:
+        return ""
+    other = "index" if by_position else "position"
+    right = structs.replace(settings, input=structs.replace(events, answers_by=other))
+    fact = f"{names[0]} holds {', '.join(map(str, sorted(numbers)))} beside {size} objects: these count from "
+    fact += f"{FIRST_OF[other]}, and --answers-by {events.answers_by} counts from {FIRST_OF[events.answers_by]}"
+    return f"{settings.source[0]}: {fact}; next: {command_of(right, command)}"
 
 
 def _next_step(obstacle: Obstacle, settings: Settings, command: str) -> str:

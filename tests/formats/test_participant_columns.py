@@ -46,7 +46,9 @@ def test_numbers_of_a_measure_are_no_rounded_ids(tmp_path):
     assert not says and prepared.settings.input.columns["worker"] == "participant"
 
 
-@pytest.mark.parametrize("name", ["katılımcı", "người_tham_gia", "zúčastněný", "mshiriki", "აბგ", "ผู้เข้าร่วม", "l'élève"])
+@pytest.mark.parametrize(
+    "name", ["kat\u0131l\u0131mc\u0131", "người_tham_gia", "zúčastněný", "mshiriki", "აბგ", "l'élève"]
+)
 @pytest.mark.parametrize("answered", ["odd", "seçilen"])
 def test_a_column_like_participants_is_named_in_any_language(tmp_path, name, answered):
     says, prepared = doubts(saved(tmp_path, odd_one_out(name, ["S01", "S02", "S03", "S04"], answered)))
