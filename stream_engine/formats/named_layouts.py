@@ -7,6 +7,7 @@ from stream_engine.formats.answers import (
     RATINGS,
     Answer,
     code_columns,
+    families,
     is_answer,
     is_flags,
     is_textual,
@@ -17,9 +18,9 @@ from stream_engine.formats.answers import (
 )
 from stream_engine.formats.field_values import flag_of
 from stream_engine.formats.reading import Proposal
-from stream_engine.formats.record_columns import Column, Records
+from stream_engine.formats.record_columns import ORDERING, Column, Records
 from stream_engine.formats.shown_layouts import anchors_of, is_vote_count, shared_values
-from stream_engine.formats.vocabulary import ANCHOR, FAR, NEAR, OTHER, TRUTH, place_in, sign_of
+from stream_engine.formats.vocabulary import ANCHOR, FAR, NEAR, ORDINALS, OTHER, TRUTH, place_in, sign_of
 
 MIN_SHARED = 0.5  # of their values, for columns that nothing else marks as objects
 RANKS = {"rank", "ranks", "rang", "ranked", "ranking", "place", "platz", "puesto", "plaats", "posto"}
@@ -205,6 +206,13 @@ def ranks_of_objects(records: Records) -> Iterator[Proposal]:
         if called and min(lists) > 1 and (anchors := anchors_of(records, [column], ())):
             of_list = {"anchor": (anchors[0].name,), "ranked": (column.name,)}
             yield Proposal("ranking", of_list, Answer(), "a list in order", (6,), "", _asks_for_farther([column]))
+        elif records.separators.get(column.name) in ORDERING and (anchors := anchors_of(records, [column], ())):
+            yield from _either_end(anchors[0], [column])
+    for group, order in families(columns):
+        ordinal = len(group) > 2 and order in ORDINALS and _are_alike(group)
+        others = [column for column in columns if column not in group and is_answer(column)]
+        if ordinal and not others and (anchors := anchors_of(records, group, ())):
+            yield from _either_end(anchors[0], group)
     for group in shown_in(columns):
         if len(group) < 3 or not (anchors := anchors_of(records, group, ())):
             continue
@@ -230,6 +238,15 @@ def ranks_of_objects(records: Records) -> Iterator[Proposal]:
                 doubt = "" if sure else f"{ranks[0].name} could be 1 for the nearest object, or for the farthest one"
                 for farther in (_asks_for_farther(ranks),) if sure else (False, True):
                     yield Proposal("ranking", fields, Answer(), "the rank of each, 1 first", (6,), doubt, farther)
+
+
+def _either_end(anchor: Column, group: Sequence[Column]) -> Iterator[Proposal]:
+    """Rankings that nothing says which end of: the nearest first, or the farthest."""
+    names = tuple(column.name for column in group)
+    doubt = f"{', '.join(names)} could be in order with the nearest object first, or the farthest"
+    for farther in (False, True):
+        fields = {"anchor": (anchor.name,), "ranked": names}
+        yield Proposal("ranking", fields, Answer(), "an order", (2,), doubt, farther)
 
 
 def _asks_for_farther(group: Sequence[Column]) -> bool:

@@ -120,7 +120,8 @@ def _answers(records: Records, group: Sequence[Column], by_index: bool) -> Itera
         yield Answer(tuple(column.name for column in named), why=f"{names_of} name different objects of those shown")
     for column, share in sorted(shares, key=lambda column: -column[1]):
         called = is_answer(column) and not OTHER & (set(column.words) - ANSWER - {"index", "position", "trial"})
-        if called or (share == 1 and sum(map(bool, column.values)) > 3 and not ANCHOR & set(column.words)):
+        by_column = len(column.distinct) > 1 and column.distinct <= names
+        if called or by_column or (share == 1 and sum(map(bool, column.values)) > 3 and not ANCHOR & set(column.words)):
             yield from answers_of(column, group, by_index)
 
 
@@ -144,7 +145,7 @@ def _of_answer(records: Records, group: list[Column], answer: Answer) -> Iterato
     size = _size(group)
     several = len(answer.columns) > 1
     anchors = anchors_of(records, group, answer.columns)
-    if size == 3 and anchors and not (ANCHOR & set(anchors[0].words) or anchors[0].name in "xX"):
+    if (sign or chosen) and size == 3 and anchors and not (ANCHOR & set(anchors[0].words) or anchors[0].name in "xX"):
         anchors = []  # it may be anything beside three objects
     for anchor in anchors[:1]:
         fields = {"anchor": (anchor.name,), "shown": names, "chosen": answer.columns}
