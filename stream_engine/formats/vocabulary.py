@@ -143,13 +143,16 @@ _UP = _words("up top upper oben haut arriba arrowup uparrow 38")
 _DOWN = _words("down bottom lower unten bas abajo arrowdown downarrow 40")
 _ORDINALS = (
     _words(
-        "first 1st one erste erstes erster eins premier premiere primero primera uno eerste primo prima primeiro primeira pierwszy pierwsza num1 numpad1 digit1"
+        "first 1st one erste erstes erster eins premier premiere primero primera uno eerste primo prima primeiro "
+        "primeira pierwszy pierwsza num1 numpad1 digit1"
     ),
     _words(
-        "second 2nd two zweite zweites zweiter zwei deuxieme segundo segunda dos tweede secondo seconda drugi druga num2 numpad2 digit2"
+        "second 2nd two zweite zweites zweiter zwei deuxieme segundo segunda dos tweede secondo seconda drugi druga "
+        "num2 numpad2 digit2"
     ),
     _words(
-        "third 3rd three dritte drittes dritter drei troisieme tercero tercera tres derde terzo terza terceiro terceira trzeci trzecia num3 numpad3 digit3"
+        "third 3rd three dritte drittes dritter drei troisieme tercero tercera tres derde terzo terza terceiro "
+        "terceira trzeci trzecia num3 numpad3 digit3"
     ),
     _words("fourth 4th four vierte viertes vier quatrieme cuarto cuarta cuatro vierde quarto quarta czwarty czwarta"),
 )

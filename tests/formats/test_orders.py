@@ -1,4 +1,4 @@
-"""Orders of objects, and answers that name columns of objects, in words of no known language: asked which end is near."""
+"""Orders of objects, and answers that name columns of objects, in words that are not known: asked which end is near."""
 
 import random
 from collections import Counter
