@@ -366,9 +366,9 @@ def code_columns(records: Records, group: Sequence[Column]) -> list[Column]:
         if 1 < len(column.distinct) <= max(size, 2) + 1
         and column not in group
         and not is_mark(column)
-        and _changes(column)
         and not (RECORD_KIND_WORDS | OTHER | TRUTH | MATERIAL | {"set", "sex", "gender"}) & set(column.words)
         and sum(value is not None for value in column.values) > 0.5 * records.size
+        and _changes(column)
     ]
 
 

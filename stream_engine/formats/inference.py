@@ -23,12 +23,12 @@ from stream_engine.formats.named_layouts import (
 )
 from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Proposal, Ranked, Reading
 from stream_engine.formats.record_columns import Column, Records
-from stream_engine.formats.record_filters import filters_as_text, matching
+from stream_engine.formats.record_filters import filters_as_text, keeps, matching
 from stream_engine.formats.shown_layouts import shown_objects
-from stream_engine.formats.trial_filters import header_rows
+from stream_engine.formats.trial_filters import CATCH_WORDS, header_rows, is_practice, practice
 from stream_engine.formats.unnamed_layouts import candidates
 from stream_engine.formats.unreadable import best_and_worst
-from stream_engine.formats.vocabulary import sign_of
+from stream_engine.formats.vocabulary import sign_of, words_of
 
 FIELDS_OF_ANSWERS = (*OF_OBJECTS, "chosen", "odd", "central")
 EVENT_FIELDS = {"near_i", "near_j", "far_i", "far_j", "n_near", "n_far"}
@@ -127,6 +127,10 @@ def _of_other_rows(records: Records, reading: Reading) -> Obstacle | None:
     a study that called them differently; and the readings of both."""
     inputs = _inputs(reading, FIELDS_OF_ANSWERS)
     rows = [row for row in range(records.size) if any(not records.columns[name].values[row] for name in inputs)]
+    practised = practice(records, inputs)
+    if practised is not None:
+        kept = keeps(records, practised.where)
+        rows = [row for row in rows if kept[row]]
     if len(rows) < MIN_OTHER_ROWS or len(rows) == records.size:
         return None
     others = _understood(records.select(rows)).readings
@@ -138,6 +142,8 @@ def _of_other_rows(records: Records, reading: Reading) -> Obstacle | None:
         for each in (reading, others[0])
     )
     if len(objects & of_others) < MIN_COMMON * min(len(objects), len(of_others)) or {*names} <= {*inputs}:
+        return None
+    if any(is_practice(name, True) or CATCH_WORDS & {*words_of(name)} for name in names):
         return None
     new, old = (
         ", ".join(name for name in one if name not in other) for one, other in ((names, inputs), (inputs, names))

@@ -71,3 +71,14 @@ def test_rows_without_an_answer_are_no_version(tmp_path):
     rows, meant = rows_of(VERSIONS["the answer"], "", lambda number: number < 45)
     answered = [row | {"odd_one_out": ""} for row in rows]
     assert comparisons(inferred(saved(tmp_path, answered)).raise_if_undecided().settings).total() == 90
+
+
+@pytest.mark.parametrize("mark", ["practice_", "check_", "loop"])
+def test_practice_and_checks_in_columns_of_their_own_are_no_version(tmp_path, mark):
+    prefix = "" if mark == "loop" else mark
+    names = (tuple(f"{prefix}{name}" for name in ("img1", "img2", "img3")), f"{prefix}odd_one_out")
+    rows, meant = rows_of([(ODD, "odd"), names], "", lambda number: number % 15 > 2)
+    if mark == "loop":
+        for row in rows:
+            row |= {"practice_trials.thisN": "" if row["odd"] else "0", "trials.thisN": "0" if row["odd"] else ""}
+    assert comparisons(inferred(saved(tmp_path, rows)).raise_if_undecided().settings).total() == 2 * 72
