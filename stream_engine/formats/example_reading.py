@@ -1,8 +1,9 @@
 """A reading as an example to change, for records that none explains: columns in the roles that their names suggest."""
 
+from collections import Counter
 from collections.abc import Sequence
 
-from stream_engine.formats.answers import code_columns, is_answer, is_fraction, is_textual, shown_in
+from stream_engine.formats.answers import code_columns, is_answer, is_fraction, is_textual, keys_in_order, shown_in
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.event_fields import place_of
 from stream_engine.formats.long_tables import MIN_NUMBERED, melted
@@ -20,7 +21,7 @@ def example_reading(records: Records) -> Reading | None:
     >>> rows = {"id": ["p", "p"], "word": ["cat", "dog"], "A": ["dog", "owl"], "B": ["owl", "cat"], "key": ["x", "m"]}
     >>> found = example_reading(records_of(rows))
     >>> found.type, found.codes, found.columns["worker"]
-    ('pick', {'chosen': {'m': 'A', 'x': 'B'}}, ('id',))
+    ('pick', {'chosen': {'x': 'A', 'm': 'B'}}, ('id',))
     """
     for table in melted(records):
         numbered = [column for column in table.columns.values() if "{n}" in column.name]
@@ -44,7 +45,7 @@ def _of_columns(records: Records, columns: Sequence[Column]) -> Reading | None:
     answers = [column for column in usable if is_answer(column) and not ANCHOR & set(column.words)]
     shown = groups[0] if groups else []
     if shown and not [column for column in answers if column not in shown]:
-        answers = code_columns(records, shown)
+        answers = [column for column in code_columns(records, shown) if _keys(column)]
     answer = next((column for column in answers if column not in shown), None)
     if answer is not None and (pairs := _two_pairs(objects, answer)) is not None:
         return pairs
@@ -63,8 +64,14 @@ def _of_columns(records: Records, columns: Sequence[Column]) -> Reading | None:
         return Reading("pick", fields)
     if all(place_of(text, names, 1) in (0, 1) for text in values):
         return Reading("pick", fields, answers_by="position")
-    codes = dict(zip(values, names)) if len(values) == len(names) else {}
+    codes = dict(zip(_keys(answer) or values, names)) if len(values) == len(names) else {}
     return Reading("pick", fields, codes={"chosen": codes}) if codes else None
+
+
+def _keys(answer: Column) -> list[str]:
+    """The two letters that all answers are, from left to right on a keyboard; [] for other answers."""
+    keys = keys_in_order(Counter(filter(None, answer.texts)))
+    return keys if {*keys} == answer.distinct and all(map(str.isalpha, keys)) else []
 
 
 def _two_pairs(objects: Sequence[Column], answer: Column) -> Reading | None:

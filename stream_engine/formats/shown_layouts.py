@@ -145,7 +145,8 @@ def _of_answer(records: Records, group: list[Column], answer: Answer) -> Iterato
     size = _size(group)
     several = len(answer.columns) > 1
     anchors = anchors_of(records, group, answer.columns)
-    if (sign or chosen) and size == 3 and anchors and not (ANCHOR & set(anchors[0].words) or anchors[0].name in "xX"):
+    called = bool(anchors) and (bool(ANCHOR & set(anchors[0].words)) or anchors[0].name in "xX")
+    if size == 3 and not called and (sign < 0 or chosen):
         anchors = []  # it may be anything beside three objects
     for anchor in anchors[:1]:
         fields = {"anchor": (anchor.name,), "shown": names, "chosen": answer.columns}
@@ -172,6 +173,8 @@ def _of_answer(records: Records, group: list[Column], answer: Answer) -> Iterato
             or "ranked" in fields
         )
         doubt = "" if clear else f"{answer.columns[0]} could name the object that is more similar, or less similar"
+        if size == 3 and not called and clear:
+            doubt = f"{anchor.name} could be what {', '.join(names)} are compared with, or something else"
         for farther in (sign < 0,) if clear else (False, True):
             yield Proposal("ranking" if "ranked" in fields else "pick", fields, answer, why, rank, doubt, farther)
     if not anchors and size == 3 and not (several and answer.by != "flag"):
