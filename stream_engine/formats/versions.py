@@ -18,8 +18,8 @@ from stream_engine.formats.vocabulary import SWAP, words_of
 MAX_VERSIONS = 6
 MIN_ANSWERS = 20  # of a version
 MAX_CHANGES = 0.1  # of such a column from row to row, as a share of the rows: it is of blocks, not of answers
-MAX_AGREEMENT = 0.4  # share of the answers of a version that agree with the others, where they contradict each other
-MIN_OWN_AGREEMENT = 0.55  # the same share for rows of the same version
+MIN_REVERSED = 0.5  # how far below one half the others' answers agree, as a share of how far above it its own ones do
+MIN_OWN_AGREEMENT = 0.55  # share of the answers of a version that agree with others of the same version
 MIN_DEVIATIONS = 3.5  # standard deviations from one half
 _COUNTERBALANCE = SWAP | {
     *("counterbalance", "counterbalanced", "counterbalancing", "counterbal", "cb", "mapping", "keymap", "keymapping"),
@@ -63,7 +63,7 @@ def doubtful_versions(
     if mapping is not None or any(says) or not _are_keys(answers, names):
         return [text for text in says if text]
     for column, rows in agreements:
-        if _is_called_counterbalance(column) and max([_deviations(*counts) for _, *counts in rows], default=0) < 3:
+        if _is_called_counterbalance(column) and max([_deviations(*counts) for _, *counts, _ in rows], default=0) < 3:
             texts = sorted(column.distinct)
             swapped = {
                 text: names[1 - place_of(answer.codes.get(text, text), names, first)] for text in sorted(answers)
@@ -118,9 +118,12 @@ def _are_keys(answers: Set[str], names: Sequence[str]) -> bool:
     )
 
 
-def _agreements(records: Records, columns: Columns, answer: Answer, column: Column) -> Iterator[tuple[str, int, int]]:
-    """For each value of a column, how many of its answers agree with the nearness of the objects in the other rows, and
-    how many do not, from the least agreement on; none of a value whose answers do not agree with each other."""
+def _agreements(
+    records: Records, columns: Columns, answer: Answer, column: Column
+) -> Iterator[tuple[str, int, int, float]]:
+    """For each value of a column, how many of its answers agree with the nearness of the objects in the other rows, how
+    many do not, and the share that agrees with its own other rows, from the least agreement on; none of a value whose
+    answers do not agree with each other."""
     nearness = {text: Counter[frozenset[str]]() for text in column.distinct}
     rows = []
     for row, text in enumerate(column.texts):
@@ -143,7 +146,7 @@ def _agreements(records: Records, columns: Columns, answer: Answer, column: Colu
     for text, (agree, differ) in sorted(with_others.items(), key=lambda item: item[1][0] / max(1, sum(item[1]))):
         agree_own, differ_own = with_own[text]
         if agree + differ >= MIN_ANSWERS and agree_own >= MIN_OWN_AGREEMENT * (agree_own + differ_own):
-            yield text, agree, differ
+            yield text, agree, differ, agree_own / max(1, agree_own + differ_own)
 
 
 def _pairs(
@@ -166,10 +169,11 @@ def _deviations(agree: int, differ: int) -> float:
     return (agree - differ) / sqrt(max(1, agree + differ))
 
 
-def _contradiction(column: Column, text: str, agree: int, differ: int) -> str:
+def _contradiction(column: Column, text: str, agree: int, differ: int, own: float) -> str:
     """What to say of a value of a column if its answers contradict those of the other rows; else ""."""
     n_answers = agree + differ
-    if agree > MAX_AGREEMENT * n_answers or _deviations(agree, differ) > -MIN_DEVIATIONS:
+    is_reversed = 0.5 - agree / n_answers >= MIN_REVERSED * (own - 0.5)
+    if not is_reversed or _deviations(agree, differ) > -MIN_DEVIATIONS:
         return ""
     where = [quote(f"{column.name}{sign}{text}") for sign in ("=", "!=")]
     fact = f"where {column.name} is {text}, {differ:,} of {n_answers:,} answers contradict those of the other rows "
