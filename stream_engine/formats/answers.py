@@ -126,22 +126,25 @@ def pairs_in(columns: Sequence[Column]) -> Iterator[tuple[list[list[Column]], Pl
     for pairs in slots.values():
         counts = [Counter(words) for words in zip(*pairs)]
         firsts, seconds = ([word for word, n_columns in counter.items() if n_columns > 1] for counter in counts)
-        for first, (a, b) in _pairs_in_order(firsts, orders):
-            for second, (c, d) in _pairs_in_order(seconds, orders):
+        are_four = len(firsts) == len(seconds) == 2
+        for first, (a, b) in _pairs_in_order(firsts, orders, are_four):
+            for second, (c, d) in _pairs_in_order(seconds, orders, are_four):
                 if {(a, c), (a, d), (b, c), (b, d)} <= pairs.keys():
                     yield [[pairs[a, c], pairs[a, d]], [pairs[b, c], pairs[b, d]]], first
                     yield [[pairs[a, c], pairs[b, c]], [pairs[a, d], pairs[b, d]]], second
 
 
-def _pairs_in_order(words: Sequence[str], orders: Sequence[Places]) -> Iterator[tuple[Places, tuple[str, str]]]:
-    """The orders of two places that two of the words have, with these words; two other words are their own order."""
+def _pairs_in_order(
+    words: Sequence[str], orders: Sequence[Places], own: bool
+) -> Iterator[tuple[Places, tuple[str, str]]]:
+    """The orders of two places that two of the words have, with these words; other words are their `own` order."""
     known = False
     for order in orders:
         matches = [[word for word in words if word in synonyms] for synonyms in order]
         if all(len(match) == 1 for match in matches):
             known = True
             yield order, (matches[0][0], matches[1][0])
-    if not known and len(words) == 2:
+    if not known and own:
         yield (frozenset(words[:1]), frozenset(words[1:])), (words[0], words[1])
 
 
