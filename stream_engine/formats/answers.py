@@ -6,6 +6,7 @@ them was meant; several where the values do not decide.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from stream_engine.formats.event_fields import place_of
@@ -125,20 +126,28 @@ def pairs_in(columns: Sequence[Column]) -> Iterator[tuple[list[list[Column]], Pl
                 slots.setdefault(key, {})[words[one], words[other]] = column
     orders = [order for order in (*PLACES, *NUMBERED) if len(order) == 2]
     for pairs in slots.values():
-        firsts, seconds = ([*dict.fromkeys(words)] for words in zip(*pairs))
-        for first, (a, b) in _pairs_in_order(firsts, orders):
-            for second, (c, d) in _pairs_in_order(seconds, orders):
+        counts = [Counter(words) for words in zip(*pairs)]
+        firsts, seconds = ([word for word, n_columns in counter.items() if n_columns > 1] for counter in counts)
+        are_four = len(firsts) == len(seconds) == 2
+        for first, (a, b) in _pairs_in_order(firsts, orders, are_four):
+            for second, (c, d) in _pairs_in_order(seconds, orders, are_four):
                 if {(a, c), (a, d), (b, c), (b, d)} <= pairs.keys():
                     yield [[pairs[a, c], pairs[a, d]], [pairs[b, c], pairs[b, d]]], first
                     yield [[pairs[a, c], pairs[b, c]], [pairs[a, d], pairs[b, d]]], second
 
 
-def _pairs_in_order(words: Sequence[str], orders: Sequence[Places]) -> Iterator[tuple[Places, tuple[str, str]]]:
-    """The orders of two places that two of the words have, with these words."""
+def _pairs_in_order(
+    words: Sequence[str], orders: Sequence[Places], own: bool
+) -> Iterator[tuple[Places, tuple[str, str]]]:
+    """The orders of two places that two of the words have, with these words; other words are their `own` order."""
+    known = False
     for order in orders:
         matches = [[word for word in words if word in synonyms] for synonyms in order]
         if all(len(match) == 1 for match in matches):
+            known = True
             yield order, (matches[0][0], matches[1][0])
+    if not known and own:
+        yield (frozenset(words[:1]), frozenset(words[1:])), (words[0], words[1])
 
 
 def is_textual(group: Sequence[Column]) -> bool:
@@ -314,14 +323,20 @@ def column_of(text: str, names: tuple[str, ...]) -> int:
 
 def _keys(counts: Counter[str], size: int, names: tuple[str, ...]) -> dict[str, int]:
     """The two keys that were pressed most, in their order on the keyboard, where the objects lie left and right."""
+    spatial = all(SIDES & set(words_of(name)) for name in names)
+    return {text: place for place, text in enumerate(keys_in_order(counts))} if spatial and size == 2 else {}
+
+
+def keys_in_order(counts: Counter[str]) -> list[str]:
+    """The two keys that were pressed most, from left to right on the keyboard; [] where there are none.
+
+    >>> keys_in_order(Counter(["j", "f", "j", "space"])), keys_in_order(Counter(["left", "right"]))
+    (['f', 'j'], [])
+    """
     keys = {text: _CODED.get(text, text.casefold()) for text in counts}
     places = {text: x for text, key in keys.items() if len(key) == 1 for row in _KEYS if (x := row.find(key)) >= 0}
-    main = [text for text, _ in counts.most_common() if text in places][:size]
-    spatial = all(SIDES & set(words_of(name)) for name in names)
-    if size != 2 or len(main) < 2 or not spatial or places[main[0]] == places[main[1]]:
-        return {}
-    left, right = sorted(main, key=places.__getitem__)
-    return {left: 0, right: 1}
+    main = [text for text, _ in counts.most_common() if text in places][:2]
+    return sorted(main, key=places.__getitem__) if len({places[text] for text in main}) == 2 else []
 
 
 def is_answer(column: Column) -> bool:
@@ -358,7 +373,18 @@ def code_columns(records: Records, group: Sequence[Column]) -> list[Column]:
         and not is_mark(column)
         and not (RECORD_KIND_WORDS | ROUNDS | OTHER | TRUTH | MATERIAL | GROUPS) & set(column.words)
         and sum(value is not None for value in column.values) > 0.5 * records.size
+        and _changes(column)
     ]
+
+
+MIN_CHANGES = 0.1  # of answers from row to row, as a share of the rows: what changes less is of blocks or people
+MIN_CHANGING_ROWS = 20  # from which this is looked at
+
+
+def _changes(column: Column) -> bool:
+    """Whether a column changes from row to row as answers do."""
+    changes = sum(one != other for one, other in pairwise(column.texts))
+    return len(column.texts) < MIN_CHANGING_ROWS or changes >= MIN_CHANGES * len(column.texts)
 
 
 def is_rating(column: Column) -> bool:

@@ -56,15 +56,19 @@ def _bracketed(text: str) -> list[Any] | None:
 
 
 def leaves(value: Any, under: str = "") -> Iterator[tuple[str, Any]]:
-    """The values inside JSON, each with the name that reaches it: numbers of subjects and places in lists of one are
-    no part of it.
+    """The values inside JSON, each with the name that reaches it: the number of a subject and places in lists of one
+    are no part of it.
 
     >>> dict(leaves({"417": {"left": "a"}, "tasks": [{"task": "T0", "value": [1, 2]}]}))
     {'left': 'a', 'tasks.task': 'T0', 'tasks.value': [1, 2]}
+    >>> dict(leaves({"odd": {"0": False, "1": True}}))
+    {'odd.0': False, 'odd.1': True}
     """
     if isinstance(value, dict):
         for name, inner in value.items():
-            yield from leaves(inner, under if str(name).isdecimal() else f"{under}.{name}".lstrip("."))
+            beside = [other for other in value if str(other).isdecimal() and not isinstance(value[other], dict)]
+            is_subject = str(name).isdecimal() and (isinstance(inner, dict) or len(beside) == 1)
+            yield from leaves(inner, under if is_subject else f"{under}.{name}".lstrip("."))
     elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
         for place, item in enumerate(value):
             yield from leaves(item, under if len(value) == 1 else f"{under}.{place}".lstrip("."))

@@ -11,7 +11,8 @@ from stream_engine.formats.doubtful_rows import dates_of_names, rounded_ids, who
 from stream_engine.formats.event_fields import NO_COLUMN, SCREEN, filter_of
 from stream_engine.formats.explanation import Rival, is_constant, row_roles, unexplained
 from stream_engine.formats.field_values import number_of, quoted
-from stream_engine.formats.participant_columns import like_participants, one_row_each, participant
+from stream_engine.formats.key_mappings import codes_of, key_mapping
+from stream_engine.formats.participant_columns import like_participants, one_row_each, participant, rounded_participants
 from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Proposal, Ranked, Reading
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.record_filters import filters_as_text, keeps, matching
@@ -114,7 +115,7 @@ class _Draft:
     def exclude_empty_records(self, questions: Records) -> Records:
         """The questions without those that lack an object or an answer, and tell how many these are."""
         needed = [name for name in self.inputs if self.answer.by != "flag" or name not in self.answer.columns]
-        where = _filled(questions, needed, self.answer.columns[0] if self.wide and self.answer.columns else None)
+        where = where_filled(questions, needed, self.answer.columns[0] if self.wide and self.answer.columns else None)
         if not where:
             return questions
         complete = _objects(questions, self.objects)
@@ -179,6 +180,10 @@ class _Draft:
             name, people = self.participant.name, len(self.participant.distinct)
             self.columns["worker"] = (name,)
             self.decisions.append(Decision("participant", name, f"{people:,} in {questions.size:,} questions"))
+        elif not self.is_own and (rounded := rounded_participants(questions, self.roles())) is not None:
+            why = f"no participants are read: {rounded_ids(rounded)[0]}; if no two became one, add participant="
+            why += f"{rounded.name} to --columns"
+            self.decisions.append(Decision(IN_DOUBT, "none", why))
         elif not self.wide and not self.is_own and (alike := like_participants(questions, self.roles())) is not None:
             why = f"no participants are read, and {alike.name} ({len(alike.distinct):,} values) looks like them: "
             why += f"if it says who answered, add participant={alike.name} to --columns"
@@ -303,6 +308,10 @@ def completed(
     reading = draft.reading()
     if (gaps := _with_gaps(trials)) is not None and draft.participant is None and not wide:
         return [], Obstacle(gaps.fact, gaps, reading)
+    parts = _by_key_mapping(fits, draft, reading)
+    if len(parts) > 1:
+        return [], Obstacle(parts[0].doubt, offers=tuple(parts), by_rows=True)
+    reading = parts[0]
     rival = unexplained(fits, draft.fields, draft.answer, draft.roles(), draft.participant)
     if rival is not None:
         if other_order := _in_other_order(fits, draft, rival.column):
@@ -316,6 +325,37 @@ def completed(
         where = {key: value for key, value in draft.filters.items() if key not in doubtful}
         ranked.append((draft.rank(), reading._replace(where=where)))
     return ranked, None
+
+
+def _by_key_mapping(records: Records, draft: _Draft, reading: Reading) -> list[Reading]:
+    """The reading, with what another column says that keys mean; one for each part of the rows where it differs."""
+    names = next((draft.fields[field] for field in ("shown", "objects") if field in draft.fields), ())
+    answered = next((field for field in ANSWERS if field in draft.fields), "")
+    if draft.answer.by not in ("position", "index") or len(draft.answer.columns) != 1:
+        return [reading]
+    answers = {*draft.answer.codes_of(records.columns[draft.answer.columns[0]])}
+    mapping = key_mapping(records, names, answers, draft.roles())
+    if mapping is None or not mapping.differs(draft.answer.by, draft.answer.codes, names):
+        return [reading]
+    name = mapping.column.name
+    fact = f"column {name} ({', '.join(mapping.means)}) says what {draft.answer.columns[0]} means"
+    coded = [
+        (mapping.filters(texts, draft.participant), {answered: codes_of(means, names)})
+        for texts, means in mapping.parts
+    ]
+    if len(coded) == 1:
+        decision = Decision("answer", ", ".join(draft.answer.columns), fact)
+        evidence = [decision if each.topic == "answer" else each for each in reading.evidence]
+        return [reading._replace(codes=coded[0][1], answers_by="position", evidence=tuple(evidence), doubt="")]
+    return [
+        reading._replace(
+            codes=codes,
+            answers_by="position",
+            where={**reading.where, **where},
+            doubt=f"{fact}, and this differs between rows",
+        )
+        for where, codes in coded
+    ]
 
 
 def _in_other_order(records: Records, draft: _Draft, rival: Column) -> tuple[str, ...]:
@@ -445,7 +485,7 @@ def _state(records: Records, row: int, fields: Mapping[str, tuple[str, ...]], an
 ANSWERS = ("chosen", "odd", "central")
 
 
-def _filled(records: Records, inputs: Sequence[str], answered: str | None) -> dict[str, str]:
+def where_filled(records: Records, inputs: Sequence[str], answered: str | None) -> dict[str, str]:
     """Filters that leave out records without an object or an answer: as few as do; the empty answer of a wide table
     is excluded anyway."""
     filters: dict[str, str] = {}

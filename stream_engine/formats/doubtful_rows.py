@@ -237,7 +237,7 @@ _ERROR = re.compile(r"#(?:REF|DIV/0|VALUE|NUM|NULL|SPILL|CALC)!|#NAME\?|#N/A", r
 _MONTHS = "jan feb mar mär mrt apr may mai mei jun jul aug sep sept oct okt nov dec dez".replace(" ", "|")
 _DATE = re.compile(rf"[0-9]{{1,2}}[-. ](?:{_MONTHS})\.?|(?:{_MONTHS})-[0-9]{{2}}", re.I)
 _GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.0)?")
-_ROUNDED = re.compile(r"[0-9](?:[.,][0-9]+)?E\+[0-9]+", re.I)
+ROUNDED = re.compile(r"[0-9](?:[.,][0-9]+)?E\+[0-9]+", re.I)
 
 
 def dates_of_names(texts: Iterable[str]) -> str:
@@ -289,7 +289,7 @@ def rounded_ids(who: Column) -> list[str]:
     >>> rounded_ids(Column("pid", [("5.60E+23",)]))[0][:62]
     'pid holds ids in scientific notation (5.60E+23): a spreadsheet'
     """
-    rounded = sorted(filter(_ROUNDED.fullmatch, who.distinct))
+    rounded = sorted(filter(ROUNDED.fullmatch, who.distinct))
     if not rounded:
         return []
     fact = f"{who.name} holds ids in scientific notation ({', '.join(rounded[:N_NAMED])}): a spreadsheet rounded them, "

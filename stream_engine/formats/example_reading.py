@@ -1,8 +1,9 @@
 """A reading as an example to change, for records that none explains: columns in the roles that their names suggest."""
 
+from collections import Counter
 from collections.abc import Sequence
 
-from stream_engine.formats.answers import is_answer, is_fraction, shown_in
+from stream_engine.formats.answers import code_columns, is_answer, is_fraction, is_textual, keys_in_order, shown_in
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.event_fields import place_of
 from stream_engine.formats.long_tables import MIN_NUMBERED, melted
@@ -20,7 +21,7 @@ def example_reading(records: Records) -> Reading | None:
     >>> rows = {"id": ["p", "p"], "word": ["cat", "dog"], "A": ["dog", "owl"], "B": ["owl", "cat"], "key": ["x", "m"]}
     >>> found = example_reading(records_of(rows))
     >>> found.type, found.codes, found.columns["worker"]
-    ('pick', {'chosen': {'m': 'A', 'x': 'B'}}, ('id',))
+    ('pick', {'chosen': {'x': 'A', 'm': 'B'}}, ('id',))
     """
     for table in melted(records):
         numbered = [column for column in table.columns.values() if "{n}" in column.name]
@@ -43,10 +44,13 @@ def _of_columns(records: Records, columns: Sequence[Column]) -> Reading | None:
     groups = [group for group in shown_in(objects) if len(group) == 2]
     answers = [column for column in usable if is_answer(column) and not ANCHOR & set(column.words)]
     shown = groups[0] if groups else []
+    if shown and not [column for column in answers if column not in shown]:
+        answers = [column for column in code_columns(records, shown) if _keys(column)]
     answer = next((column for column in answers if column not in shown), None)
     if answer is not None and (pairs := _two_pairs(objects, answer)) is not None:
         return pairs
     others = [column for column in objects if column is not answer and column not in shown]
+    others = [column for column in others if _may_be_object(column, shown or others)]
     anchors = sorted(others, key=lambda column: not ANCHOR & set(column.words))
     if not anchors or answer is None or len(shown or anchors[1:]) < 2:
         return None
@@ -60,8 +64,14 @@ def _of_columns(records: Records, columns: Sequence[Column]) -> Reading | None:
         return Reading("pick", fields)
     if all(place_of(text, names, 1) in (0, 1) for text in values):
         return Reading("pick", fields, answers_by="position")
-    codes = dict(zip(values, names)) if len(values) == len(names) else {}
+    codes = dict(zip(_keys(answer) or values, names)) if len(values) == len(names) else {}
     return Reading("pick", fields, codes={"chosen": codes}) if codes else None
+
+
+def _keys(answer: Column) -> list[str]:
+    """The two letters that all answers are, from left to right on a keyboard; [] for other answers."""
+    keys = keys_in_order(Counter(filter(None, answer.texts)))
+    return keys if {*keys} == answer.distinct and all(map(str.isalpha, keys)) else []
 
 
 def _two_pairs(objects: Sequence[Column], answer: Column) -> Reading | None:
@@ -94,6 +104,16 @@ def _answers_name_columns(columns: Sequence[Column], objects: Sequence[Column]) 
 
 def _share_values(column: Column, other: Column) -> bool:
     return 2 * len(column.items & other.items) > len(column.items | other.items)
+
+
+def _may_be_object(column: Column, objects: Sequence[Column]) -> bool:
+    """Whether a column is called like an anchor, or has values in common with columns of objects."""
+    others = [other for other in objects if other is not column]
+    alike = is_textual([column]) == is_textual(others or [column])
+    return bool(ANCHOR & set(column.words)) or (
+        alike
+        and any(2 * len(column.items & other.items) >= min(len(column.items), len(other.items)) for other in others)
+    )
 
 
 def _is_about_the_trial(column: Column) -> bool:

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 from stream_engine.data.comparisons import READABLE_TYPES
 from stream_engine.formats.answers import Answer
-from stream_engine.formats.completion import completed
+from stream_engine.formats.completion import completed, where_filled
+from stream_engine.formats.doubtful_rows import OF_OBJECTS
+from stream_engine.formats.graded_answers import graded
 from stream_engine.formats.long_tables import asked_in_header, melted
 from stream_engine.formats.named_layouts import (
     named_fields,
@@ -19,15 +21,16 @@ from stream_engine.formats.named_layouts import (
     two_and_odd,
     two_pairs,
 )
-from stream_engine.formats.reading import Decision, Obstacle, Proposal, Ranked, Reading
+from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Proposal, Ranked, Reading
 from stream_engine.formats.record_columns import Column, Records
-from stream_engine.formats.record_filters import filters_as_text, matching
+from stream_engine.formats.record_filters import filters_as_text, keeps, matching
 from stream_engine.formats.shown_layouts import shown_objects
-from stream_engine.formats.trial_filters import header_rows
+from stream_engine.formats.trial_filters import CATCH_WORDS, header_rows, is_practice, practice
 from stream_engine.formats.unnamed_layouts import candidates
 from stream_engine.formats.unreadable import best_and_worst
-from stream_engine.formats.vocabulary import sign_of
+from stream_engine.formats.vocabulary import sign_of, words_of
 
+FIELDS_OF_ANSWERS = (*OF_OBJECTS, "chosen", "odd", "central")
 EVENT_FIELDS = {"near_i", "near_j", "far_i", "far_j", "n_near", "n_far"}
 LAYOUTS: tuple[Callable[[Records], Iterator[Proposal]], ...] = (
     *(named_fields, near_and_far, two_pairs, ranks_of_objects, triads, shown_objects, two_and_odd),
@@ -101,11 +104,58 @@ def _understood(records: Records, questions: Sequence[str] = ()) -> Understandin
         proposal = Proposal("pick", fields, Answer((answered,)), "the header asks the questions", farther=farther)
         return Understanding([_safe_names(reading) for _, reading in complete(table, [proposal], True, ())])
     best = _best(complete(records, _proposals(records), False))
+    if best and (other := _of_other_rows(records, best[0])) is not None:
+        if len(best) == 1 and not best[0].doubt:
+            return Understanding([], other)
+        also = Decision(IN_DOUBT, "left out", other.fact)
+        best = [reading._replace(evidence=(*reading.evidence, also)) for reading in best]
+    if not best and (of_verdicts := graded(records)) is not None:
+        return Understanding([], of_verdicts)
     if best or not obstacles:
         best = best or candidates(records)
     if not best and (fact := best_and_worst(records)):
         return Understanding([], Obstacle(fact))
     return Understanding(best, None if best else next(iter(obstacles), None))
+
+
+MIN_OTHER_ROWS = 5
+MIN_COMMON = 0.5  # share of their objects that two versions of a study have in common
+
+
+def _of_other_rows(records: Records, reading: Reading) -> Obstacle | None:
+    """What to say if rows that this reading leaves out as empty have objects and answers in other columns: versions of
+    a study that called them differently; and the readings of both."""
+    inputs = _inputs(reading, FIELDS_OF_ANSWERS)
+    rows = [row for row in range(records.size) if any(not records.columns[name].values[row] for name in inputs)]
+    practised = practice(records, inputs)
+    if practised is not None:
+        kept = keeps(records, practised.where)
+        rows = [row for row in rows if kept[row]]
+    if len(rows) < MIN_OTHER_ROWS or len(rows) == records.size:
+        return None
+    others = _understood(records.select(rows)).readings
+    if not others:
+        return None
+    names = _inputs(others[0], FIELDS_OF_ANSWERS)
+    objects, of_others = (
+        {text for name in _inputs(each, OF_OBJECTS) for text in records.columns[name].items}
+        for each in (reading, others[0])
+    )
+    if len(objects & of_others) < MIN_COMMON * min(len(objects), len(of_others)) or {*names} <= {*inputs}:
+        return None
+    if any(is_practice(name, True) or CATCH_WORDS & {*words_of(name)} for name in names):
+        return None
+    new, old = (
+        ", ".join(name for name in one if name not in other) for one, other in ((names, inputs), (inputs, names))
+    )
+    where = where_filled(records, names, None)
+    others = [other._replace(where={**where, **other.where}) for other in others]
+    fact = f"{len(rows):,} of {records.size:,} rows have none of {old}, and have {new} instead: versions of a study?"
+    return Obstacle(fact, offers=(reading, *others), by_rows=len(others) == 1 and not others[0].doubt)
+
+
+def _inputs(reading: Reading, fields: Sequence[str]) -> list[str]:
+    return [name for field in fields for name in reading.columns.get(field, ())]
 
 
 def _words_outside(pattern: str) -> list[str]:

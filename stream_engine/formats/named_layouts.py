@@ -6,6 +6,8 @@ from itertools import combinations
 from stream_engine.formats.answers import (
     RATINGS,
     Answer,
+    code_columns,
+    families,
     is_answer,
     is_flags,
     is_textual,
@@ -16,9 +18,9 @@ from stream_engine.formats.answers import (
 )
 from stream_engine.formats.field_values import flag_of
 from stream_engine.formats.reading import Proposal
-from stream_engine.formats.record_columns import Column, Records
+from stream_engine.formats.record_columns import ORDERING, Column, Records
 from stream_engine.formats.shown_layouts import anchors_of, is_vote_count, shared_values
-from stream_engine.formats.vocabulary import ANCHOR, FAR, NEAR, OTHER, TRUTH, place_in, sign_of
+from stream_engine.formats.vocabulary import ANCHOR, FAR, NEAR, ORDINALS, OTHER, TRUTH, place_in, sign_of
 
 MIN_SHARED = 0.5  # of their values, for columns that nothing else marks as objects
 RANKS = {"rank", "ranks", "rang", "ranked", "ranking", "place", "platz", "puesto", "plaats", "posto"}
@@ -133,9 +135,11 @@ def two_pairs(records: Records) -> Iterator[Proposal]:
     for place, (pairs, order) in enumerate(arrangements):
         numbered = place % 2 == 0 and {"1", "2"} <= {word for words in order for word in words}
         names = [tuple(column.name for column in pair) for pair in pairs]
-        for column in columns:
-            if column.name in sum(names, ()) or not is_answer(column) or (TRUTH | OTHER) & set(column.words):
-                continue
+        others = [column for column in columns if column.name not in sum(names, ())]
+        answers = [column for column in others if is_answer(column) and not (TRUTH | OTHER) & set(column.words)]
+        coded = code_columns(records, [column for pair in pairs for column in pair])
+        coded = [column for column in coded if len(column.distinct) == 2] if not answers and order else []
+        for column in answers or (coded if len(coded) == 1 else []):
             placed = {text: place_in(Column(text, []).words, order) for text in column.distinct} if order else {}
             codes, doubt = {text: place for text, place in placed.items() if place >= 0}, ""
             if set(codes.values()) != {0, 1}:
@@ -152,7 +156,10 @@ def two_pairs(records: Records) -> Iterator[Proposal]:
             answer = Answer((column.name,), "position", sides, why, doubt, frozenset(sides))
             fields = {"near": names[0], "far": names[1], "chosen": (column.name,)}
             farther = sign_of(column.words) < 0
-            yield Proposal("quadruplet", fields, answer, "two pairs of columns", (6,), doubt, farther)
+            if coded:
+                doubt = f"{column.name} ({', '.join(sides)}) could be the pair that is more alike, or less"
+            for is_farther in (False, True) if coded else (farther,):
+                yield Proposal("quadruplet", fields, answer, "two pairs of columns", (6,), doubt, is_farther)
 
 
 def _are_alike(group: Sequence[Column]) -> bool:
@@ -166,7 +173,7 @@ def triads(records: Records) -> Iterator[Proposal]:
         for column in records.columns.values():
             if len(group) != 3 or column.name in names or not 1 < len(column.distinct) <= 6:
                 continue
-            parts = {text: _pair_of(text, group) for text in column.distinct}
+            parts = {text: _pair_of(text, group) for text in sorted(column.distinct)}
             if not all(len(pair) == 2 for pair in parts.values()):
                 continue
             codes = {text: names[({0, 1, 2} - pair).pop()] for text, pair in parts.items()}
@@ -199,6 +206,13 @@ def ranks_of_objects(records: Records) -> Iterator[Proposal]:
         if called and min(lists) > 1 and (anchors := anchors_of(records, [column], ())):
             of_list = {"anchor": (anchors[0].name,), "ranked": (column.name,)}
             yield Proposal("ranking", of_list, Answer(), "a list in order", (6,), "", _asks_for_farther([column]))
+        elif records.separators.get(column.name) in ORDERING and (anchors := anchors_of(records, [column], ())):
+            yield from _either_end(anchors[0], [column])
+    for group, order in families(columns):
+        ordinal = len(group) > 2 and order in ORDINALS and _are_alike(group)
+        others = [column for column in columns if column not in group and is_answer(column)]
+        if ordinal and not others and (anchors := anchors_of(records, group, ())):
+            yield from _either_end(anchors[0], group)
     for group in shown_in(columns):
         if len(group) < 3 or not (anchors := anchors_of(records, group, ())):
             continue
@@ -224,6 +238,15 @@ def ranks_of_objects(records: Records) -> Iterator[Proposal]:
                 doubt = "" if sure else f"{ranks[0].name} could be 1 for the nearest object, or for the farthest one"
                 for farther in (_asks_for_farther(ranks),) if sure else (False, True):
                     yield Proposal("ranking", fields, Answer(), "the rank of each, 1 first", (6,), doubt, farther)
+
+
+def _either_end(anchor: Column, group: Sequence[Column]) -> Iterator[Proposal]:
+    """Rankings that nothing says which end of: the nearest first, or the farthest."""
+    names = tuple(column.name for column in group)
+    doubt = f"{', '.join(names)} could be in order with the nearest object first, or the farthest"
+    for farther in (False, True):
+        fields = {"anchor": (anchor.name,), "ranked": names}
+        yield Proposal("ranking", fields, Answer(), "an order", (2,), doubt, farther)
 
 
 def _asks_for_farther(group: Sequence[Column]) -> bool:

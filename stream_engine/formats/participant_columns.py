@@ -4,6 +4,7 @@ from collections.abc import Set
 from itertools import pairwise
 
 from stream_engine.formats.answers import is_flags, is_textual
+from stream_engine.formats.doubtful_rows import ROUNDED
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.trial_filters import RECORD_KIND_WORDS
@@ -46,12 +47,29 @@ def participant(records: Records, wide: bool) -> Column | None:
     return records.columns[min(candidates)[2]] if candidates else None
 
 
+def rounded_participants(records: Records, used: Set[str]) -> Column | None:
+    """A column that is called like participants or their ids, and holds numbers that a spreadsheet rounded: 5.61E+09.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> rounded_participants(records_of({"prolific_no": ["5.61E+09"] * 4, "odd": [*"abab"]}), {"odd"}).name
+    'prolific_no'
+    """
+    for name, column in records.columns.items():
+        words = set(column.words)
+        called = "".join(column.words) in PARTICIPANTS or (_PERSONAL & words and not _IMPERSONAL & words)
+        is_rounded = any(map(ROUNDED.fullmatch, column.distinct))
+        if called and is_rounded and name not in used and len(column.distinct) <= 0.5 * records.size:
+            return column
+    return None
+
+
 def like_participants(records: Records, used: Set[str]) -> Column | None:
     """A column that may say who answered, although it is not called so: each value in rows one after another, or an id
     that repeats."""
     objects = {text for name in used if name in records.columns for text in records.columns[name].items}
     for name, column in records.columns.items():
-        texts, words = column.texts, set(column.words)
+        texts = column.texts
+        words = {word for word in column.words if len(word) > 1 or len(column.words) == 1}  # no parts of foreign words
         called = "".join(column.words) in _NAMES
         if name in used or None in texts or (_IMPERSONAL & words and not called) or set(name) & set(",|="):
             continue

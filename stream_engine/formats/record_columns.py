@@ -108,6 +108,7 @@ def _without_empty(column: Column, named: set[str]) -> Column:
     return column._replace(values=values, empties=frozenset(empties)) if empties else column
 
 
+ORDERING = (" > ", ">", " < ", "<")  # between the items of a list that is an order
 MAX_COMPARED_COLUMNS = 8  # with such a text
 
 
@@ -126,7 +127,8 @@ def _names_of_nothing(columns: Mapping[str, Column]) -> set[str]:
             counts = Counter(value[0] for value in one.values if value and len(value) == 1)
             usual = sorted(counts.values())[len(counts) // 2]
             are_alone = _is_alone(text, one, other) and _is_alone(text, other, one)
-            if len(common) > 2 and are_alone and 5 * counts[text] > usual:
+            in_turn = not any(a and b and (text,) not in (a, b) for a, b in zip(one.values, other.values))
+            if len(common) > 2 and are_alone and not in_turn and 5 * counts[text] > usual:
                 named.add(text)
                 break
     return named
@@ -142,8 +144,10 @@ def _separator(name: str, cells: Sequence[Any], columns: Mapping[str, Sequence[A
     texts = [cell for cell in cells if isinstance(cell, str) and cell]
     if not texts or LIST_SEPARATOR in texts[0] or is_bracketed(texts[0]):
         return None
-    for separator in (";", ","):
+    for separator in (";", ",", *ORDERING):
         parts = [[item.strip() for item in text.split(separator)] for text in texts[:200]]
+        if separator in ORDERING and separator not in texts[0]:
+            continue
         sizes, items = {len(part) for part in parts}, {item for part in parts for item in part}
         if len(sizes) != 1 or min(sizes) < 2 or "" in items or 2 * len(items) > len(parts) * min(sizes):
             continue

@@ -120,7 +120,8 @@ def _answers(records: Records, group: Sequence[Column], by_index: bool) -> Itera
         yield Answer(tuple(column.name for column in named), why=f"{names_of} name different objects of those shown")
     for column, share in sorted(shares, key=lambda column: -column[1]):
         called = is_answer(column) and not OTHER & (set(column.words) - ANSWER - {"index", "position", "trial"})
-        if called or (share == 1 and sum(map(bool, column.values)) > 3 and not ANCHOR & set(column.words)):
+        by_column = len(column.distinct) > 1 and column.distinct <= names
+        if called or by_column or (share == 1 and sum(map(bool, column.values)) > 3 and not ANCHOR & set(column.words)):
             yield from answers_of(column, group, by_index)
 
 
@@ -144,7 +145,8 @@ def _of_answer(records: Records, group: list[Column], answer: Answer) -> Iterato
     size = _size(group)
     several = len(answer.columns) > 1
     anchors = anchors_of(records, group, answer.columns)
-    if size == 3 and anchors and not (ANCHOR & set(anchors[0].words) or anchors[0].name in "xX"):
+    called = bool(anchors) and (bool(ANCHOR & set(anchors[0].words)) or anchors[0].name in "xX")
+    if size == 3 and not called and (sign < 0 or chosen):
         anchors = []  # it may be anything beside three objects
     for anchor in anchors[:1]:
         fields = {"anchor": (anchor.name,), "shown": names, "chosen": answer.columns}
@@ -171,6 +173,8 @@ def _of_answer(records: Records, group: list[Column], answer: Answer) -> Iterato
             or "ranked" in fields
         )
         doubt = "" if clear else f"{answer.columns[0]} could name the object that is more similar, or less similar"
+        if size == 3 and not called and clear:
+            doubt = f"{anchor.name} could be what {', '.join(names)} are compared with, or something else"
         for farther in (sign < 0,) if clear else (False, True):
             yield Proposal("ranking" if "ranked" in fields else "pick", fields, answer, why, rank, doubt, farther)
     if not anchors and size == 3 and not (several and answer.by != "flag"):

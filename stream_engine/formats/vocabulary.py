@@ -180,10 +180,19 @@ _MIDDLE = _words("middle m mid center centre mitte mittig milieu centro medio ce
 _UP = _words("up top upper oben haut arriba arrowup uparrow 38")
 _DOWN = _words("down bottom lower unten bas abajo arrowdown downarrow 40")
 _ORDINALS = (
-    _words("first 1st one erste erstes erster eins premier premiere primero primera uno num1 numpad1 digit1"),
-    _words("second 2nd two zweite zweites zweiter zwei deuxieme segundo segunda dos num2 numpad2 digit2"),
-    _words("third 3rd three dritte drittes dritter drei troisieme tercero tercera tres num3 numpad3 digit3"),
-    _words("fourth 4th four vierte viertes vier quatrieme cuarto cuarta cuatro"),
+    _words(
+        "first 1st one erste erstes erster eins premier premiere primero primera uno eerste primo prima primeiro "
+        "primeira pierwszy pierwsza num1 numpad1 digit1"
+    ),
+    _words(
+        "second 2nd two zweite zweites zweiter zwei deuxieme segundo segunda dos tweede secondo seconda drugi druga "
+        "num2 numpad2 digit2"
+    ),
+    _words(
+        "third 3rd three dritte drittes dritter drei troisieme tercero tercera tres derde terzo terza terceiro "
+        "terceira trzeci trzecia num3 numpad3 digit3"
+    ),
+    _words("fourth 4th four vierte viertes vier quatrieme cuarto cuarta cuatro vierde quarto quarta czwarty czwarta"),
 )
 Places = tuple[frozenset[str], ...]
 PLACES: tuple[Places, ...] = (  # words for the first, the second, ... of several objects
@@ -194,6 +203,7 @@ PLACES: tuple[Places, ...] = (  # words for the first, the second, ... of severa
     *(_A_TO_H[:size] for size in range(8, 1, -1)),
 )
 SPATIAL = PLACES[:5]
+ORDINALS = tuple(_ORDINALS[:size] for size in (4, 3, 2))
 NUMBERED: tuple[Places, ...] = tuple(
     tuple(frozenset((str(number),)) for number in range(first, first + size))
     for size in range(12, 1, -1)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from shlex import quote
+from string import ascii_uppercase
 
 from msgspec import structs
 
@@ -24,13 +25,14 @@ from stream_engine.formats.example_reading import example_reading
 from stream_engine.formats.field_values import number_of, quoted
 from stream_engine.formats.inference import understood
 from stream_engine.formats.json_places import is_utf8
-from stream_engine.formats.options import UnusableOptions
+from stream_engine.formats.options import FIRST_OF, UnusableOptions
 from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Reading, in_doubt
 from stream_engine.formats.record_columns import Records
 from stream_engine.formats.record_filters import matching
 from stream_engine.formats.response_times import seconds_of_no_date, text_of_no_date
 from stream_engine.formats.trial_filters import header_rows
 from stream_engine.formats.unreadable import COMMAND, RESHAPE, fact_of, header_again
+from stream_engine.formats.versions import doubtful_versions
 from stream_engine.input.answers_in_words import answers, in_words
 from stream_engine.input.decoding import RecordDecoder
 from stream_engine.input.first_records import MAX_FILES, first_of_files, first_records, other_sheets, with_later_marks
@@ -66,7 +68,8 @@ def _prepared(settings: Settings, command: str) -> PreparedSettings:
     """`prepare`, without what is said of rows that are doubtful however they are read."""
     events = settings.input
     if events.type_ is not None or events.answers_by != "name" or events.codes or events.separator:
-        return PreparedSettings(_with_times_of_copies(settings), evidence=_times_of_no_date(settings))
+        problem = _numbered_otherwise(settings, command)
+        return PreparedSettings(_with_times_of_copies(settings), evidence=_times_of_no_date(settings), problem=problem)
     if not events.columns:
         return _inferred(settings, command)
     more = {*events.columns} <= ADDED_FIELDS
@@ -139,8 +142,10 @@ def _doubtful_rows(settings: Settings) -> list[Decision]:
     """What to say of rows that count, and perhaps should not."""
     if settings.follow:
         return []
-    records = matching(first_records(settings), settings.input.where)
-    return doubts(records, event_options(settings).columns, settings.input.drop_duplicates)
+    records, options = matching(first_records(settings), settings.input.where), event_options(settings)
+    says = doubtful_versions(records, columns_of(records, options.columns), options.answers_by, options.codes)
+    doubtful = [Decision(IN_DOUBT, "counted", text) for text in says]
+    return [*doubts(records, options.columns, settings.input.drop_duplicates), *doubtful]
 
 
 def _with_times_of_copies(settings: Settings) -> Settings:
@@ -218,6 +223,36 @@ def _times_of_no_date(settings: Settings) -> tuple[Decision, ...]:
     return (Decision(IN_DOUBT, "read", f"{why}time=-,seconds=time (or milliseconds) if it is a response time"),)
 
 
+MIN_ROWS_OF_NUMBER = 10  # for each object, after which its number has occurred
+
+
+def _numbered_otherwise(settings: Settings, command: str) -> str:
+    """What to say of answers that are to be read as positions, and count from 0, or as indices, and count from 1; ""
+    where they are not."""
+    events = settings.input
+    field = next((field for field in ("chosen", "odd", "central") if field in events.columns), "")
+    if events.answers_by not in ("position", "index") or not field or settings.follow:
+        return ""
+    records, columns = matching(first_records(settings), events.where), event_options(settings).columns
+    names, shown = columns[field], columns.get("shown", columns.get("objects", ()))
+    if len(names) != 1 or not {*names, *shown} <= {*records.columns} or not shown:
+        return ""
+    answers = records.columns[names[0]].items - {*events.codes.get(field, ())}
+    size = len(shown) if len(shown) > 1 else max(map(len, filter(None, records.columns[shown[0]].values)), default=0)
+    if not answers or not all(text.isdecimal() and int(text) <= size for text in answers):
+        return ""
+    numbers, by_position = {*map(int, answers)}, events.answers_by == "position"
+    beyond, last = (0, size) if by_position else (size, 0)
+    many = len(numbers) == size or records.size >= MIN_ROWS_OF_NUMBER * size
+    if beyond not in numbers or last in numbers or not many:
+        return ""
+    other = "index" if by_position else "position"
+    right = structs.replace(settings, input=structs.replace(events, answers_by=other))
+    fact = f"{names[0]} holds {', '.join(map(str, sorted(numbers)))} beside {size} objects: these count from "
+    fact += f"{FIRST_OF[other]}, and --answers-by {events.answers_by} counts from {FIRST_OF[events.answers_by]}"
+    return f"{settings.source[0]}: {fact}; next: {command_of(right, command)}"
+
+
 def _next_step(obstacle: Obstacle, settings: Settings, command: str) -> str:
     """What to do about an obstacle: the command of the reading without the column that could bear on the answer."""
     if obstacle.rival is not None and obstacle.reading is not None:
@@ -238,17 +273,18 @@ def _next_step(obstacle: Obstacle, settings: Settings, command: str) -> str:
 
 
 def _each_its_rows(candidates: list[Settings]) -> str:
-    """Commands that read some rows in one way and the others in another, the latter of a copy of the file: of two
+    """Commands that read some rows in one way and others in another, each but the first of a copy of the file: of
     states that have read the same file there is no sum."""
-    path = Path(candidates[0].source[0])
-    copy = path.with_name(f"copy_of_{path.name}")
-    rest = structs.replace(candidates[0], state="A")
-    flipped = structs.replace(candidates[1], state="B", source=(str(copy),))
-    first, second = ("; ".join(examples(candidate, 1)) for candidate in candidates)
-    return (
-        f"cp {quote(str(path))} {quote(str(copy))}, then {command_of(rest)} ({first}), then {command_of(flipped)} "
-        f"({second}), then stream-engine merge A B --out DIR"
-    )
+    path, steps = Path(candidates[0].source[0]), []
+    for number, candidate in enumerate(candidates):
+        copy = path.with_name(f"copy_{number}_of_{path.name}" if number > 1 else f"copy_of_{path.name}")
+        if number:
+            steps.append(f"cp {quote(str(path))} {quote(str(copy))}")
+        source = (str(copy),) if number else candidate.source
+        part = structs.replace(candidate, state=ascii_uppercase[number], source=source)
+        steps.append(f"{command_of(part)} ({'; '.join(examples(candidate, 1))})")
+    states = " ".join(ascii_uppercase[: len(candidates)])
+    return ", then ".join([*steps, f"stream-engine merge {states} --out DIR"])
 
 
 def _example(settings: Settings, command: str) -> str:

@@ -17,7 +17,7 @@ from connectors.files.readers import LineNumbers, place
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.data.suspicious_names import suspicious_names
 from stream_engine.evaluation.connection import joined
-from stream_engine.formats.answers import column_of
+from stream_engine.formats.answers import column_of, keys_in_order
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.encodings import encoding_in_words
 from stream_engine.formats.event_fields import fields_of
@@ -203,6 +203,13 @@ def _no_answers(settings: Settings) -> str:
         and all(place_in(words_of(text), order) < 0 for order in SPATIAL)
     ]
     n, value = max(unknown, default=(0, ""))
+    objects_at = shown if shown != ("",) else tuple(events.columns.get("objects", "").split("|"))
+    if 1 < len(unknown) <= len(objects_at) and 10 * sum(n for n, _ in unknown) >= 9 * texts.total():
+        keys = keys_in_order(Counter({text: n for n, text in unknown})) if len(objects_at) == 2 else []
+        codes = dict(zip(keys, objects_at)) or {text: "COLUMN" for _, text in sorted(unknown)}
+        means = quote(f"{answer}:" + ",".join(f"{text}={name}" for text, name in codes.items()))
+        given = "are keys" if keys else "name no object"
+        return f"they {given} ({', '.join(codes)}): say what each means with --codes {means}"
     shown_texts = {text for name in shown if name in records.columns for text in records.columns[name].distinct}
     listed = [(n, text) for text, n in texts.items() if text in shown_texts and LIST_SEPARATOR in (text or "")]
     if listed and not value:

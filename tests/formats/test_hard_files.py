@@ -145,7 +145,6 @@ COMPETING = {
     "two answers by side": ("final_choice", {"choice": ("optionA", "optionB"), "final_choice": ("optionA", "optionB")}),
     "two answers by name": ("choice2", {"choice1": "name", "choice2": "name"}),
     "ratings": ("similarity", {"choice": "name", "similarity": (*map(str, range(1, 8)),)}),
-    "the key of a side": ("key_for_left", {"key": ("f", "j"), "key_for_left": ("f", "j")}),
 }
 
 
@@ -156,8 +155,7 @@ def test_a_column_that_competes_with_the_answer_is_named_with_the_reading_withou
     for trial, (anchor, one, other, _) in enumerate(TRIALS):
         values = {"name": (one, other), "any": OBJECTS}
         cells = {each: random.choice(values.get(of, of)) for each, of in columns.items()}
-        sides = ("left", "right") if "key" in columns else ("optionA", "optionB")
-        rows.append({"who": f"p{trial % 4}", "target": anchor, sides[0]: one, sides[1]: other, **cells})
+        rows.append({"who": f"p{trial % 4}", "target": anchor, "optionA": one, "optionB": other, **cells})
     (tmp_path / "t.csv").write_text(table(rows))
     with pytest.raises(BadSettings) as refused:
         comparisons(tmp_path / "t.csv")
