@@ -232,8 +232,11 @@ class _Draft:
         if found.is_called_so:
             self.decisions.append(Decision("screens", found.column, why))
         else:
-            text = f"{seems_of_screens(questions.size, found.n_screens)}, so {together}. If a column numbers the "
-            text += f"screens, name it: {SCREEN}=COLUMN in --columns; if each row was answered by itself: "
+            numbered = found.column not in self.fields["anchor"]
+            text = f"{seems_of_screens(questions.size, found.n_screens)}, so {together}. "
+            text += f"Column {found.column} numbers the screens; " if numbered else ""
+            text += "" if numbered else f"If a column numbers the screens, name it: {SCREEN}=COLUMN in --columns; "
+            text += "if each row was answered by itself: "
             self.decisions.append(Decision(IN_DOUBT, SCREEN, f"{text}{SCREEN}={NO_COLUMN}"))
 
     def identical_objects(self) -> Obstacle | None:

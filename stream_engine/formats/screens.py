@@ -1,8 +1,8 @@
 """Rows of a table that are one screen: one ranking, or one pick of several, written as a row for each comparison.
 
 Such rows depend on each other, so they are held out together (`evaluation.responses`). What tells them is a column
-called like screens or trials whose values are each about one anchor; or rows one after another that one ranking
-implies.
+called like screens or trials whose values are each about one anchor; or rows that one ranking, or one choice of
+several, implies, whether they stand one after another or a column of any name has a value for them.
 """
 
 from collections import Counter
@@ -16,8 +16,9 @@ from stream_engine.formats.vocabulary import SCREENS
 MIN_ROWS_EACH = 2.0  # rows of a screen on average, from which a column of screens says that rows depend on each other
 MIN_DIFFERENT = 0.9  # share of the rows of a column of screens that ask another question than others of their screen
 MIN_IMPLIED = 0.9  # share of the rows in screens that one ranking implies
-# Comparisons that follow from others of their screen, if one ranking implies all: independent answers, of which one in
-# ten is wrong, contradict at least one of so many with a probability of .99.
+# Comparisons that follow from others of their screen, if one ranking implies all, or that name the same object as
+# others, if it was chosen of several: independent answers, of which one in ten is wrong, contradict at least one of so
+# many with a probability of .99.
 MIN_REDUNDANT = 60
 
 
@@ -56,16 +57,25 @@ def screens(records: Records, rows: Sequence[Comparison | None], used: Iterable[
         is_called_so = name not in taken and SCREENS & set(column.words) and not set(name) & set(",|=")
         if is_called_so and (n_screens := _of_one_anchor(column, rows)):
             return Screens(name, True, n_screens)
-    if n_screens := _implied_by_rankings(rows):
+    runs = (list(run) for _, run in groupby(rows, key=lambda row: row and (row.who, row.anchor)))
+    if n_screens := _implied_by_rankings(runs, len(rows)):
         return Screens(anchor, False, n_screens)
+    for name, column in records.columns.items():
+        if name in taken or set(name) & set(",|=") or MIN_ROWS_EACH * len(column.distinct) > len(rows):
+            continue
+        groups: dict[tuple, list[Comparison | None]] = {}
+        for text, row in zip(column.texts, rows):
+            groups.setdefault((text, row and (row.who, row.anchor)), []).append(row)
+        if n_screens := _implied_by_rankings(groups.values(), len(rows)):
+            return Screens(name, False, n_screens)
     return None
 
 
 def seems_of_screens(n_rows: int, n_screens: int) -> str:
     """What to say of rows that one ranking after another implies."""
     return (
-        f"{n_rows:,} rows seem to be comparisons of {n_screens:,} screens (rows one after another are all that one "
-        "ranking, or one choice of several, implies)"
+        f"{n_rows:,} rows seem to be comparisons of {n_screens:,} screens (rows are all that one ranking, or one "
+        "choice of several, implies)"
     )
 
 
@@ -117,18 +127,19 @@ def numbers_several_anchors(records: Records, rows: Sequence[Comparison | None],
     return ""
 
 
-def _implied_by_rankings(rows: Sequence[Comparison | None]) -> int:
-    """How many screens the rows make, one after another, if each of nearly all is all that one ranking or one pick of
-    several implies; 0 where they do not."""
+def _implied_by_rankings(groups: Iterable[Sequence[Comparison | None]], n_rows: int) -> int:
+    """How many screens groups of rows make, each of one participant and anchor, if each of nearly all is all that one
+    ranking or one pick of several implies; 0 where they do not."""
     n_implied = redundant = n_screens = 0
-    for _, group in groupby(rows, key=lambda row: row and (row.who, row.anchor)):
+    for group in groups:
         pairs = [(row.near, row.far) for row in group if row is not None]
-        objects = {name for pair in pairs for name in pair}
+        nearer, farther = ({pair[side] for pair in pairs} for side in (0, 1))
         if len(pairs) > 2 and _is_one_ranking(pairs):
             n_implied += len(pairs)
-            redundant += len(pairs) - len(objects) + 1
+            is_one_choice = len(nearer) == 1 or len(farther) == 1
+            redundant += len(pairs) - 1 if is_one_choice else len(pairs) - len(nearer | farther) + 1
             n_screens += 1
-    is_enough = n_implied >= MIN_IMPLIED * len(rows) and redundant >= MIN_REDUNDANT
+    is_enough = n_implied >= MIN_IMPLIED * n_rows and redundant >= MIN_REDUNDANT
     return n_screens if is_enough else 0
 
 
