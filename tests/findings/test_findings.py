@@ -426,6 +426,38 @@ def test_answers_that_a_position_predicts_are_named_where_no_model_predicts(bias
     assert not biased or states(told["one_position"].text, "100.0 % of 150 answers … position 1 of 2")
 
 
+@pytest.mark.parametrize(("habit", "first"), [(0.0, False), (0.4, True)])
+def test_a_position_that_participants_prefer_is_named_where_models_predict(habit, first):
+    rng = np.random.default_rng(7)
+    places = np.arange(9.0)
+    shown = [rng.choice(9, 3, replace=False).tolist() for _ in range(600)]
+    chosen = [
+        b if rng.random() < habit or abs(places[a] - places[b]) < abs(places[a] - places[c]) else c for a, b, c in shown
+    ]
+    table = pa.table(
+        {name: [f"o{each[at]}" for each in shown] for at, name in enumerate(("anchor", "left", "right"))}
+        | {"chosen": [f"o{each}" for each in chosen], "worker": [f"p{i % 6}" for i in range(600)]}
+    )
+    made = stream_engine.read(table, type="pick", columns={"shown": ["left", "right"]}).fit("embedding", **ALIKE)
+    told = {each.what: each for each in models.accuracy(Facts(made.published))}
+    assert "accuracy" in told and ("preferred_position" in told) == first
+    share = sum(b == each for each, (_, b, _) in zip(chosen, shown)) / 600
+    assert not first or states(told["preferred_position"].text, f"{100 * share:.1f} % of 600 answers … position 1 of 2")
+
+
+@pytest.mark.parametrize(("n_of_first", "named"), [(50, False), (250, True)])
+def test_a_participant_who_gave_most_answers_is_a_warning(n_of_first, named):
+    names = ["p0"] * n_of_first + [f"p{1 + i % 9}" for i in range(450)]
+    rng = np.random.default_rng(8)
+    rows = [rng.choice([f"o{i}" for i in range(9)], 3, replace=False).tolist() for _ in names]
+    table = pa.table(
+        {"anchor": [r[0] for r in rows], "near": [r[1] for r in rows], "far": [r[2] for r in rows], "worker": names}
+    )
+    told = {each.what: each for each in agreement.participants(Facts(stream_engine.read(table).published))}
+    assert ("one_participant" in told) == named
+    assert not named or states(told["one_participant"].text, f"One of 10 … {100 * n_of_first / len(names):.1f} %")
+
+
 def test_answers_to_one_question_have_no_accuracy():
     """It would be that of the answers before, for whatever model."""
     events = [{"anchor": "a", "near": "b", "far": "c", "worker": f"p{number % 4}"} for number in range(80)]

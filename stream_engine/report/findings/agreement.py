@@ -23,6 +23,7 @@ from stream_engine.state.snapshot import triplet_columns
 SCORE_LEVEL, WEIGHTS_LEVEL = 0.05, 0.01  # of the tests of individual differences, as in `embedding.differences`
 SMALL_DIFFERENCE = 0.005  # of the accuracy, below which differences between participants are called small
 MIN_CERTAIN_REPEATS = 60  # somebody who repeats 95 % of their answers changes one of so many almost surely
+MANY_OF_ALL, TIMES_EQUAL = 0.3, 3.0  # share of all answers of one participant, also in terms of an equal share
 MANY_COPIES = 0.25  # of what a figure rests on, from which it is not said
 
 
@@ -51,6 +52,11 @@ def participants(facts: Facts) -> Iterator[Finding]:
     if again := _copies(facts):
         text = f"{some(again, 'answer was', 'answers were')} recorded more than once, by the same participant at the "
         yield Finding("duplicates", f"{text}same time.", {"answers": again}, level=WARNING)
+    most = checks.responses.max() / max(checks.responses.sum(), 1)
+    if most > max(MANY_OF_ALL, TIMES_EQUAL / people):
+        text = f"One of {count(people)} participants gave {percent(most)} of the answers: the map, its accuracy and "
+        text += "agreement rest on that participant more than on any other."
+        yield Finding("one_participant", text, {"share": float(most)}, level=WARNING)
     judged, of_own_view = int(checks.tested.sum()), own_view(facts, checks)
     if facts.beats_chance is False and not checks.flagged:
         text = "Individual participants cannot be assessed, because "
@@ -168,12 +174,13 @@ _AMONG = "copies of answers are counted, and cannot be told from repetitions"
 
 
 def is_below_chance(share: float | None, answers: float | None) -> bool:
-    """Whether so many answers are known to agree less than by chance.
+    """Whether so many answers are known to agree less than by chance (one-sided test at the .5 % level). Two answers to
+    a question agree both or neither, so that there are half as many independent ones.
 
     >>> is_below_chance(0.3, 100), is_below_chance(0.45, 100), is_below_chance(None, 100)
     (True, False, False)
     """
-    return share is not None and answers is not None and share + 0.98 / sqrt(max(answers, 1.0)) < 0.5
+    return share is not None and answers is not None and share + 2.58 * sqrt(0.5 / max(answers, 1.0)) < 0.5
 
 
 def _opposite_answers(facts: Facts) -> Iterator[Finding]:

@@ -85,6 +85,7 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         yield Finding("accuracy", text, figures)
         yield from _worse_map(facts, best)
         yield from _better_baseline(facts)
+        yield from _preferred_position(facts)
     else:
         above, below = facts.above_chance, share + BELOW_CHANCE * (error or 0.0) < 0.5
         contradict = is_below_chance(figure(facts.ceiling, "others"), figure(facts.ceiling, "answers"))
@@ -171,6 +172,22 @@ def _one_position(facts: Facts) -> Iterator[Finding]:
         )
         text += "it whatever was asked, or the column of answers does not say what was chosen."
         yield Finding("one_position", text, {"share": preferred.share}, facts.preview, WARNING)
+
+
+BY_DESIGN = 0.95  # share of answers at one position, above which the order of the objects carries the answer
+
+
+def _preferred_position(facts: Facts) -> Iterator[Finding]:
+    """A warning where models predict answers, and many name the object at one position."""
+    preferred = facts.preferred_position
+    if preferred is not None and preferred.share < BY_DESIGN:
+        share, place = percent(preferred.share), f"position {preferred.position + 1} of {preferred.shown}"
+        text = f"{share} of {count(preferred.answers)} answers name the object at {place} (by chance "
+        text += (
+            f"{percent(1 / preferred.shown)}): unless the order of the objects carries the answer, participants prefer "
+        )
+        text += "a position, and no model corrects for it. Was the order random?"
+        yield Finding("preferred_position", text, {"share": preferred.share}, level=WARNING)
 
 
 REVERSED_ERRORS = 3.0  # standard errors by which reversed answers must be predicted better

@@ -75,6 +75,8 @@ def section(material: Material) -> Section | None:
         says += flags
     elif material.facts.beats_chance is False:
         says += f"Guessing cannot be assessed, because {material.facts.at_chance} the answers better than chance."
+    elif not checks.tested.any():
+        says += "Nobody gave enough answers to be checked for guessing; no participant is flagged for anything else."
     else:
         says += "No participant is flagged."
     says += own_view(material.facts, checks)
