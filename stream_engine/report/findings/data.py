@@ -85,11 +85,13 @@ def few_comparisons(facts: Facts) -> Iterator[Finding]:
         names = [facts.published.snapshot.objects[i] for i in few.tolist()]
         text = (
             f"{some(len(few), 'object has', 'objects have')} fewer than {MIN_COMPARISONS} comparisons, too few to be "
-            f"placed: {listing(names)}. {'Its' if len(few) == 1 else 'Their'} places on the map are uncertain, and "
-            "nothing is said of neighbours or groups. Ask about these first."
         )
-        if len(few) == 1:
-            text = text.replace("Its places on the map are", "Its place on the map is").replace("these", "it")
+        text += f"placed: {listing(names)}. "
+        text += (
+            "Its place on the map, its neighbours and its group are uncertain. Ask about it first."
+            if len(few) == 1
+            else "Their places on the map, their neighbours and their groups are uncertain. Ask about these first."
+        )
         ask = facts.on_a_state(f"stream-engine ask --state {facts.commands.state} --n 100")
         yield Finding("few_comparisons", text, {"objects": len(few)}, ask, WARNING)
 

@@ -16,7 +16,7 @@ from stream_engine.embedding.questions import Questions, of_answers
 from stream_engine.evaluation import cross_fit
 from stream_engine.evaluation.answer_probabilities import log_odds, probabilities
 from stream_engine.evaluation.answers import answers_of
-from stream_engine.evaluation.held_out import BINS, Figures
+from stream_engine.evaluation.held_out import BINS, Figures, slope_of
 from stream_engine.evaluation.participants import wilson
 from stream_engine.evaluation.responses import PUBLISHED_SEED, Responses
 from stream_engine.report import Section, Table
@@ -33,7 +33,8 @@ MIN_HELD_OUT = 50  # held-out comparisons, below which there is nothing to tell
 TITLE = "Would more answers help?"
 PREDICTOR = (
     "The curve is of an embedding with the setting of the published map, which is not selected again for each fold, "
-    "without averaging over draws and without participants' own parameters. So its accuracy with all comparisons can "
+    "without averaging over draws and without participants' own parameters; its probabilities are calibrated on other "
+    "folds. So its accuracy with all comparisons can "
     "differ from that under Prediction accuracy, which is the one to report."
 )
 
@@ -121,8 +122,16 @@ def curve(material: Material, artifact: Artifact) -> tuple[list[Step], np.ndarra
             figures = cross_fit.fold_figures(pending, np.arange(len(responses.draw)))
         if figures:
             steps.append(Step(int(np.mean(part.sizes)), figures[""]))
-    margin = np.concatenate([np.empty(0), *part.margins])
+    margin = np.concatenate([np.empty(0), *_calibrated(part.margins)])
     return steps, expit(np.abs(margin)), np.where(margin > 0, 1.0, np.where(margin == 0, 0.5, 0.0))
+
+
+def _calibrated(margins: list[np.ndarray]) -> list[np.ndarray]:
+    """Log odds of folds, each times the slope that fits those of the other folds best: the published setting has the
+    scale of what predicts with it, which may be an average over draws."""
+    others = (np.concatenate([np.empty(0), *margins[:fold], *margins[fold + 1 :]]) for fold in range(len(margins)))
+    slopes = [slope_of(other, np.ones(len(other))) if len(other) else 1.0 for other in others]
+    return [slope * margin for slope, margin in zip(slopes, margins)]
 
 
 class _Part(NamedTuple):
