@@ -78,8 +78,9 @@ def satisfied(gram: np.ndarray, rows: np.ndarray, weight: np.ndarray | None = No
     """The (weighted) fraction of comparisons with d(i, j) < d(k, l), GAUC of McFee & Lanckriet 2011, App. C; None
     without comparisons. Ties count as not satisfied.
 
-    >>> satisfied(np.diag([0.0, 1.0, 4.0]), np.array([[0, 1, 0, 2], [0, 2, 0, 1]]))
-    0.5
+    >>> gram, rows = np.diag([0.0, 1.0, 4.0]), np.array([[0, 1, 0, 2], [0, 2, 0, 1]])
+    >>> satisfied(gram, rows), satisfied(gram, rows, np.array([3.0, 1.0]))
+    (0.5, 0.75)
     """
     if len(rows) == 0:
         return None

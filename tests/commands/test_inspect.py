@@ -110,3 +110,7 @@ def test_each_thing_done_to_a_state_has_a_line():
     summary |= dict.fromkeys((*numbers, "labelled_objects"), 0) | {"positions": {}}
     lines = inspect._count_lines({"summary": summary, "workers": None})
     assert [re.search("did=(\\w+)", line)[1] for line in lines if line.startswith("history")] == ["seek", "merge"]
+
+
+def test_the_interval_of_an_accuracy_is_that_of_95_percent():
+    assert inspect._cell("standard_error", 0.1) == "19.6 %" and inspect._cell("accuracy", 0.1) == "10.0 %"

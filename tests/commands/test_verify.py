@@ -238,13 +238,3 @@ def test_random_bit_flips_are_found_in_every_file(tmp_path):
         path.write_bytes(whole)
         what = str(path.relative_to(state))
         assert found or what in (*NOT_COVERED, "stray.txt"), f"{what}: bit {bit} of byte {at}"
-
-
-def test_notes_are_no_problems(capsys):
-    lines = [
-        ("a", verify.NOTE, "one"),
-        ("b", verify.WRONG, "two"),
-        ("c", verify.OK, "three"),
-        ("d", verify.NOTE, "four"),
-    ]
-    assert verify._print(lines) == 1 and len(capsys.readouterr().out.splitlines()) == 4

@@ -81,13 +81,3 @@ def test_of_many_questions_some_say_whether_all_are_fitted(d, n_fits, monkeypatc
     assert sizes[0] == pytest.approx(len(questions.rows) / 3, abs=1)
     assert sizes[1:] == [len(questions.rows)] * (n_fits - 1)
     assert quick.by == whole.by and quick.trustworthiness == pytest.approx(whole.trustworthiness, abs=0.02)
-
-
-def test_of_several_sets_the_picture_is_as_trustworthy_as_the_worst(monkeypatch):
-    trust = iter((0.9, None, 0.7, 0.8))
-    monkeypatch.setattr(
-        picture, "_connected_picture", lambda points, *given: picture.Picture(points[:, :2], picture.FIT, next(trust))
-    )
-    rows = np.array([[3 * k, 3 * k + 1, 3 * k, 3 * k + 2] for k in range(4)], np.int32)
-    made = picture.picture(np.random.default_rng(0).normal(size=(12, 3)), of_rows(rows, 12), 0.1)
-    assert made.trustworthiness == 0.7

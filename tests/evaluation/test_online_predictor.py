@@ -121,6 +121,9 @@ def test_it_goes_on_from_what_it_kept():
     assert fresh.model.n_learned == 0
     assert fresh.state() is not None
     assert Online(3).state() is None
+    some = Online(3)
+    some.learn([with_provenance(rng, as_batch(TRIPLETS[(TRIPLETS != 4).all(axis=1)], N))])
+    assert some.artifact(some.state(), snapshot, 0.75).report["objects"] == N - 1, "nothing was said of one"
 
 
 def test_a_run_keeps_it_beside_the_counts(tmp_path):

@@ -324,17 +324,6 @@ def right(measure, values, event):
     return ((a - b) ** 2).sum() < ((a - c) ** 2).sum()
 
 
-def test_each_set_has_its_own_transform(study):
-    """Its mean is that of its own numbers over the objects that every set has, of length 1 first for the cosine."""
-    transform = exports.contents("alignment", study.published)["transform"].arrays
-    for name, values in (("true", WORLD.features[:25]), ("noise", NOISE[:25])):
-        x = np.asarray(values, float)[:, transform[f"{name}.varies"]]
-        if transform[f"{name}.cosine"]:
-            x = x / np.linalg.norm(x, axis=1, keepdims=True)
-        assert transform[f"{name}.mean"] == pytest.approx(x.mean(axis=0), rel=1e-4, abs=1e-6)
-        assert len(transform[f"{name}.map"]) == x.shape[1]
-
-
 def test_the_command_counts_what_was_tested_and_what_was_left_out(study):
     about = sum(KNOWN[25] in (e["anchor"], e["near"], e["far"]) for e in EVENTS)
     first = align.as_text(study.published).splitlines()[0]
