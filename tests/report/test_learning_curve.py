@@ -13,7 +13,7 @@ def test_probabilities_of_the_curve_are_calibrated_on_other_folds():
     margins = list(3.0 * np.where(rng.random(sure.shape) < expit(sure), sure, -sure))
     for raw, scaled in zip(margins, learning._calibrated(margins)):
         stated, came, n = learning._bins(expit(np.abs(scaled)), (scaled > 0).astype(float))
-        assert n @ np.abs(stated - came) < 0.03 * n.sum() < n @ np.abs(expit(np.abs(raw)).mean() - (raw > 0).mean())
+        assert n @ np.abs(stated - came) / n.sum() < 0.03 < expit(np.abs(raw)).mean() - (raw > 0).mean()
     always_right = [np.full(50, 1.0), *margins]
     first = learning._calibrated(always_right)[0]
     assert np.allclose(first, first[0]) and first[0] < 0.5, "its own answers do not calibrate a fold"
