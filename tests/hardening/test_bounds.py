@@ -153,7 +153,7 @@ def summary(state: Path) -> dict:
 
 def test_a_run_out_of_memory_ends_with_one_line_and_the_next_one_goes_on(tmp_path):
     few, many = tmp_path / "few.jsonl", tmp_path / "many.jsonl"
-    few.write_bytes(EVENT + b"\n0\n" + oversized.ranking(100) + b"\n")  # loads every kernel that the other loads
+    few.write_bytes(EVENT + b"\n0\n" + oversized.ranking(400) + b"\n")  # loads every kernel that the other loads
     many.write_bytes(EVENT + b"\n0\n" + oversized.ranking(1500) + b"\n")
     options = ("--no-refits", "--guard", "off", "--max-reject-ratio", "1", "--state")
     for state in ("compiled", "base"):  # the first run may have to compile, which takes memory of its own
