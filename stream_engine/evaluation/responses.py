@@ -107,7 +107,8 @@ def of_judgements(kept_units: KeptResponses, hashes: np.ndarray, seed: int) -> R
     )
 
 
-# Answers of nobody are together by anchor alone: up to so many an object, or most of what places it would be held out.
+# Answers without participants are together by anchor alone, up to so many an object: beyond, most of what places it
+# would be held out.
 MAX_ANSWERS_OF_ANCHOR = 500
 
 

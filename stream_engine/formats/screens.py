@@ -83,13 +83,13 @@ def comparisons(records: Records, columns: Mapping[str, tuple[str, ...]]) -> lis
     """What the rows say by the columns of an anchor, the nearer and the farther object, or of the chosen one of two."""
     fields = {field: names[0] for field, names in columns.items() if len(names) == 1}
     texts = {field: records.columns[name].texts for field, name in fields.items() if name in records.columns}
-    nobody = [None] * records.size
+    no_names = [None] * records.size
     if {"anchor", "near", "far"} <= texts.keys():
-        rows = zip(texts.get("worker", nobody), texts["anchor"], texts["near"], texts["far"])
+        rows = zip(texts.get("worker", no_names), texts["anchor"], texts["near"], texts["far"])
     elif {"anchor", "chosen"} <= texts.keys() and len(columns.get("shown", ())) == 2:
         shown = [*zip(*(records.columns[name].texts for name in columns["shown"]))]
         others = [pair[pair[0] == one] if one in pair else None for pair, one in zip(shown, texts["chosen"])]
-        rows = zip(texts.get("worker", nobody), texts["anchor"], texts["chosen"], others)
+        rows = zip(texts.get("worker", no_names), texts["anchor"], texts["chosen"], others)
     else:
         return []
     return [Comparison(who, anchor, near, far) if anchor and near and far else None for who, anchor, near, far in rows]

@@ -182,63 +182,74 @@ def _of_kind(records: Records) -> str:
     ranks = [column for column in columns if {"rank", "rang", "ranking"} & set(column.words) and are_ranks(column)]
     if ranks:
         return of_ranks(records, ranks[0])
-    if groups and not answered and (fact := _with_sureness(columns, groups[0])):
+    if groups and not answered:
+        return _without_answer(records, columns, groups[0])
+    if answered:
+        return _of_answer(answered, groups[0]) if groups else _without_objects(records, columns, answered)
+    return ""
+
+
+def _without_answer(records: Records, columns: Sequence[Column], group: Sequence[Column]) -> str:
+    """What to say of columns of objects where none is called like an answer."""
+    if fact := _with_confidence(columns, group):
         return fact
-    if groups and not answered and (codes := _not_people(code_columns(records, groups[0]))):
+    if codes := _not_people(code_columns(records, group)):
         values, name = ", ".join(sorted(codes[0].distinct)), codes[0].name
         return (
             f"column {name} ({values}) could be the answer, but is not called so, and nothing says what it means "
             f"(--codes chosen:{sorted(codes[0].distinct)[0]}=COLUMN,...)"
         )
-    if groups and not answered:
-        names = ", ".join(column.name for column in groups[0])
-        return f"columns {names} hold objects, and no column an answer: this looks like a design"
-    if answered and not groups and (same := _same_objects(answered[0], columns)):
+    names = ", ".join(column.name for column in group)
+    return f"columns {names} hold objects, and no column an answer: this looks like a design"
+
+
+def _without_objects(records: Records, columns: Sequence[Column], answered: Sequence[Column]) -> str:
+    """What to say of answers where no columns are those of the objects shown."""
+    answer = answered[0]
+    if same := _same_objects(answer, columns):
         names = ", ".join(column.name for column in same)
         fact = f"columns {names} hold the same objects, and no column says which of them was chosen"
         return f"{fact}; {RESHAPE}" if len(same) > MAX_OF_ONE_ANSWER else fact
-    if answered and not groups:
-        if (named := [name for name in records.columns if name in answered[0].distinct]) and len(named) > 1:
-            return f"column {answered[0].name} names columns: {', '.join(named)}"
-        fact = f"column {answered[0].name} could be an answer, but no names of columns say which hold the objects shown"
-        others = [
-            column for column in columns if column.name not in [one.name for one in answered] and len(column.items) > 2
-        ]
-        alike = sum(column.words[:-1] == answered[0].words[:-1] or " " in column.name for column in columns)
-        return f"{fact}; {RESHAPE}" if alike > 2 or len(others) < 3 else fact
-    if answered and named_share(answered[0], groups[0]) >= MIN_FIT:
-        names, size = ", ".join(column.name for column in groups[0]), len(groups[0])
+    if (named := [name for name in records.columns if name in answer.distinct]) and len(named) > 1:
+        return f"column {answer.name} names columns: {', '.join(named)}"
+    fact = f"column {answer.name} could be an answer, but no names of columns say which hold the objects shown"
+    names_of_answers = [column.name for column in answered]
+    others = [column for column in columns if column.name not in names_of_answers and len(column.items) > 2]
+    alike = sum(column.words[:-1] == answer.words[:-1] or " " in column.name for column in columns)
+    return f"{fact}; {RESHAPE}" if alike > 2 or len(others) < 3 else fact
+
+
+def _of_answer(answered: Sequence[Column], group: Sequence[Column]) -> str:
+    """What to say of an answer beside the columns of objects that it may be about."""
+    answer, names, size = answered[0], ", ".join(column.name for column in group), len(group)
+    if named_share(answer, group) >= MIN_FIT:
         if size > 3:
-            return f"column {answered[0].name} names one of {size} objects ({names}): expected three, or an anchor"
-        return f"column {answered[0].name} names one of {names}, and no column what they were compared with"
-    if answered and (spelt := spelt_otherwise(answered[0], groups[0])):
-        names = ", ".join(column.name for column in groups[0])
+            return f"column {answer.name} names one of {size} objects ({names}): expected three, or an anchor"
+        return f"column {answer.name} names one of {names}, and no column what they were compared with"
+    if spelt := spelt_otherwise(answer, group):
         return (
-            f"column {answered[0].name} spells objects in another way than {names}: {spelt[0]!r} and {spelt[1]!r}; "
+            f"column {answer.name} spells objects in another way than {names}: {spelt[0]!r} and {spelt[1]!r}; "
             "next: write each in one way"
         )
-    if answered:
-        names, texts = ", ".join(column.name for column in groups[0]), sorted(answered[0].distinct)
-        shown = frozenset().union(*(column.items for column in groups[0]))
-        many = len(texts) > MAX_PLACES or (len(texts) > len(groups[0]) + 1 and is_textual(answered[:1]))
-        if many and not shown & answered[0].distinct:
-            return _of_other_names(answered[0], groups[0])
-        rivals = [column.name for column in answered[1:] if column.distinct == answered[0].distinct]
-        unless = f", unless {rivals[0]} decides it in each row" if rivals else ""
-        return (
-            f"column {answered[0].name} ({', '.join(texts[:5])}) could be the answer, and does not name what columns"
-            f" {names} hold; say what its values mean with --codes chosen:{texts[0]}=COLUMN,...{unless}"
-        )
-    return ""
+    texts, shown = sorted(answer.distinct), frozenset().union(*(column.items for column in group))
+    many = len(texts) > MAX_PLACES or (len(texts) > size + 1 and is_textual([answer]))
+    if many and not shown & answer.distinct:
+        return _of_other_names(answer, group)
+    rivals = [column.name for column in answered[1:] if column.distinct == answer.distinct]
+    unless = f", unless {rivals[0]} decides it in each row" if rivals else ""
+    return (
+        f"column {answer.name} ({', '.join(texts[:5])}) could be the answer, and does not name what columns"
+        f" {names} hold; say what its values mean with --codes chosen:{texts[0]}=COLUMN,...{unless}"
+    )
 
 
-def _with_sureness(columns: Sequence[Column], group: Sequence[Column]) -> str:
+def _with_confidence(columns: Sequence[Column], group: Sequence[Column]) -> str:
     """What to say of answers that name a column of objects and how sure they are, such as "probably left".
 
     >>> from stream_engine.formats.record_columns import records_of
     >>> rows = {"left": [*"abc"], "right": [*"bca"], "said": ["sure left", "sure right", "probably left"]}
     >>> columns = [*records_of(rows).columns.values()]
-    >>> _with_sureness(columns, columns[:2]).partition("--codes ")[2]
+    >>> _with_confidence(columns, columns[:2]).partition("--codes ")[2]
     "'chosen:probably left=left,sure left=left,sure right=right'"
     """
     for column in columns:

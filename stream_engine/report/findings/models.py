@@ -64,7 +64,7 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
                 "accuracy_unknown", "No model could be tested: there are too few answers to hold some out.", level=GAP
             )
         return
-    share, error, name = best["accuracy"], best["standard_error"], best["model"].replace("_", " ")
+    share, error = best["accuracy"], best["standard_error"]
     figures = {"model": best["model"], "accuracy": share, "standard_error": error, "held_out": held_out}
     if facts.n_questions == 1:
         text = (
@@ -87,41 +87,54 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         yield from _better_baseline(facts)
         yield from _preferred_position(facts)
     else:
-        above, below = facts.above_chance, share + BELOW_CHANCE * (error or 0.0) < 0.5
-        contradict = is_below_chance(figure(facts.ceiling, "others"), figure(facts.ceiling, "answers"))
-        text = (
-            f"{_capitalized(facts.at_chance)} {of} significantly better than chance (one-sided test at the 1 % level, "
-            f"corrected for the number of models): {name} predicts {percent(share)} correctly "
-            f"({interval(share, error)}). "
-        )
-        if facts.better_baseline is not None:
-            text += f"The answers are not random: {_baseline_in_words(facts.better_baseline)}, which no map expresses. "
-        elif above is not None:
-            text += f"The answers are not random: {above['model'].replace('_', ' ')} predicts "
-            text += f"{percent(above['accuracy'])} ({interval(above['accuracy'], above['standard_error'])}). "
-        elif contradict:
-            text += (
-                "The answers are not random: participants contradict each other more often than by chance, as where "
-            )
-            text += "some name the less similar object. "
-        elif below:
-            text += "This is significantly less than one half: answers contradict each other, as where the instruction "
-            text += "of some participants, or of one file, was the opposite. "
-        elif share < 0.5:
-            text += "Less than one half is chance, too. "
-        text += "The map, clusters and dimensions are not interpretable. "
-        opposite = above is None and facts.better_baseline is None and (contradict or below)
-        promising = above is not None or facts.better_baseline is not None or share - 1.96 * (error or 0.0) > 0.5
-        if opposite:
-            text += f"More answers of this kind would not help: {COMPARE}, for each participant and each file."
-        elif above is None and share + 1.96 * (error or 0.0) < NEAR_CHANCE and _agree_by_chance(facts.ceiling):
-            text += f"More answers of this kind would hardly help: {COMPARE}. If they are the same, participants "
-            text += "probably answered at random."
-        else:
-            text += "Collect more answers" + ("." if promising else f", or {COMPARE}.")
-        yield Finding("chance_level", text, figures, "" if promising else facts.preview, WARNING)
-        yield from _one_position(facts)
+        yield from _no_better_than_chance(facts, best, of, figures)
     yield from _reversed(facts)
+    yield from _noise_ceiling(facts, best)
+
+
+def _no_better_than_chance(
+    facts: Facts, best: Mapping[str, Any], of: str, figures: Mapping[str, Any]
+) -> Iterator[Finding]:
+    """That the reported model predicts no better than chance, whether answers are random all the same, and what to do;
+    `of`: how many comparisons were held out."""
+    share, error, name = best["accuracy"], best["standard_error"], best["model"].replace("_", " ")
+    above, below = facts.above_chance, share + BELOW_CHANCE * (error or 0.0) < 0.5
+    contradict = is_below_chance(figure(facts.ceiling, "others"), figure(facts.ceiling, "answers"))
+    text = (
+        f"{_capitalized(facts.at_chance)} {of} significantly better than chance (one-sided test at the 1 % level, "
+        f"corrected for the number of models): {name} predicts {percent(share)} correctly "
+        f"({interval(share, error)}). "
+    )
+    if facts.better_baseline is not None:
+        text += f"The answers are not random: {_baseline_in_words(facts.better_baseline)}, which no map expresses. "
+    elif above is not None:
+        text += f"The answers are not random: {above['model'].replace('_', ' ')} predicts "
+        text += f"{percent(above['accuracy'])} ({interval(above['accuracy'], above['standard_error'])}). "
+    elif contradict:
+        text += "The answers are not random: participants contradict each other more often than by chance, as where "
+        text += "some name the less similar object. "
+    elif below:
+        text += "This is significantly less than one half: answers contradict each other, as where the instruction "
+        text += "of some participants, or of one file, was the opposite. "
+    elif share < 0.5:
+        text += "Less than one half is chance, too. "
+    text += "The map, clusters and dimensions are not interpretable. "
+    opposite = above is None and facts.better_baseline is None and (contradict or below)
+    promising = above is not None or facts.better_baseline is not None or share - 1.96 * (error or 0.0) > 0.5
+    if opposite:
+        text += f"More answers of this kind would not help: {COMPARE}, for each participant and each file."
+    elif above is None and share + 1.96 * (error or 0.0) < NEAR_CHANCE and _agree_by_chance(facts.ceiling):
+        text += f"More answers of this kind would hardly help: {COMPARE}. If they are the same, participants "
+        text += "probably answered at random."
+    else:
+        text += "Collect more answers" + ("." if promising else f", or {COMPARE}.")
+    yield Finding("chance_level", text, figures, "" if promising else facts.preview, WARNING)
+    yield from _one_position(facts)
+
+
+def _noise_ceiling(facts: Facts, best: Mapping[str, Any]) -> Iterator[Finding]:
+    """What disagreement leaves to be predicted."""
+    share = best["accuracy"]
     if (most := best["ceiling_at_most"]) is not None and facts.beats_chance:
         gap = most - share
         also = f" ({facts.who_counts_too})" if facts.who_counts_too else ""
