@@ -40,7 +40,7 @@ def likely_encodings(text: bytes) -> list[Decoded]:
     if not likely or likely[0] in LATIN or sum(byte > 127 for byte in text) < FEW_BYTES:
         likely.insert(0, "cp1252")  # Excel on Windows
     texts: dict[str, str] = {}  # encodings by what they read
-    for encoding in likely:
+    for encoding in (*likely, *(COMMON if not matches else ())):
         with suppress(UnicodeDecodeError):
             texts.setdefault(text.decode(encoding), encoding)
     encodings = list(texts.values())[:MAX_LIKELY]
@@ -56,6 +56,8 @@ def encoding_in_words(text: bytes) -> str:
     --encoding cp1252 if 'tøešeò' is right, or --encoding cp1250 if 'třešeň' is right
     """
     likely = likely_encodings(text)
+    if not likely:
+        return f"--encoding (none of {', '.join(COMMON)} reads all of it)"
     if len(likely) == 1:
         return f"--encoding {likely[0].encoding}, which reads {likely[0].word!r}"
     return ", or ".join(f"--encoding {encoding} if {word!r} is right" for encoding, word in likely)

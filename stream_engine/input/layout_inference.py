@@ -99,7 +99,7 @@ def _inferred(settings: Settings, command: str) -> PreparedSettings:
             return PreparedSettings(settings, problem=f"{settings.source[0]}: {header_problem}")
         understanding = understood(records, events.where)
         candidates = [_with_reading(layout_settings, reading) for reading in understanding.readings]
-        is_doubtful = len(encodings) > 1 and layout.encoding == encoding
+        is_doubtful = bool(encodings) and layout.encoding == encoding
         in_encoding = (Decision(IN_DOUBT, "read", _in_words(encodings)),) if is_doubtful else ()
         is_read = layout.encoding == encoding or (candidates and _reads_half(candidates[0]))
         if len(candidates) == 1 and not understanding.readings[0].doubt and is_read:
@@ -384,7 +384,7 @@ def _in_words(encodings: list[Decoded]) -> str:
     (first, word), *others = encodings
     rivals = ", or ".join(f"{encoding} reads {other!r}" for encoding, other in others)
     fact = f"the text is not UTF-8: --encoding {first} reads {word!r}"
-    return f"{fact}; if that is wrong, {rivals}" if others else fact
+    return f"{fact}; if that is wrong, {rivals or 'name the right one'}"
 
 
 MAX_SKIPPED_LINES = 3  # before the header

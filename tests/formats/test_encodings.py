@@ -67,5 +67,19 @@ def test_a_header_in_another_encoding_is_read_before_its_columns_are_asked_for(t
     assert "--encoding cp932 if '刺激A' is right" in mapped.stdout + mapped.stderr
 
 
+def test_a_text_that_is_not_utf8_is_never_read_without_a_word_of_it(tmp_path):
+    """Even where one encoding alone is likely: it may be none of the common ones, such as cp852 of DOS."""
+    for name, words, encoding in ("de", WORDS["cp1252"][0], "cp1252"), ("pl", WORDS["cp1250"][0], "cp852"):
+        (tmp_path / f"{name}.csv").write_bytes(table(words).encode(encoding))
+        shown = json.loads(engine("preview", tmp_path / f"{name}.csv", "--json").stdout)
+        assert any("not UTF-8" in each and "if that is wrong" in each for each in shown["notices"]), name
+
+
+def test_bytes_that_no_common_encoding_reads_are_said_to_be_so():
+    unreadable = bytes(byte for byte in range(128, 256)) * 2
+    assert likely_encodings(unreadable) or "none of cp1252" in encoding_in_words(unreadable)
+    assert encoding_in_words(unreadable).startswith("--encoding ")
+
+
 def test_names_that_differ_in_a_mark_of_direction_are_suspicious():
     assert suspicious_names(["סוס", "\u200fסוס", "כיסא"]) == [["סוס", "\u200fסוס"]]
