@@ -79,7 +79,7 @@ STATISTICS = {  # file:function -> in which tables below it is, or what else it 
     "exports/models.py:reported": "NULLS",
     "exports/object_table.py:_standard_errors": "roots of variances, told in test_told.py",
     "exports/object_places.py:ellipses_of": "quantiles",
-    "report/findings/models.py:accuracy": CUT,
+    "report/findings/models.py:_no_better_than_chance": CUT,
     "report/findings/models.py:bounds": "those of `interval`, as numbers",
     "report/findings/models.py:interval": "INTERVALS",
     "report/findings/words.py:p_value": "no test: words",
