@@ -233,7 +233,7 @@ class _Draft:
             self.decisions.append(Decision("screens", found.column, why))
         else:
             numbered = found.column not in self.fields["anchor"]
-            text = f"{seems_of_screens(questions.size, found.n_screens)}, so {together}. "
+            text = f"{seems_of_screens(questions.size, found)}, so {together}. "
             text += f"Column {found.column} numbers the screens; " if numbered else ""
             text += "" if numbered else f"If a column numbers the screens, name it: {SCREEN}=COLUMN in --columns; "
             text += "if each row was answered by itself: "

@@ -199,7 +199,7 @@ def _of_screens(records: Records, columns: Mapping[str, tuple[str, ...]]) -> lis
             f"rows with the same {name} are about several objects, and count as independent: if they were answered on "
         )
         return [f"{text}one screen, every standard error is too small"] if name else []
-    text = seems_of_screens(records.size, found.n_screens)
+    text = seems_of_screens(records.size, found)
     if found.is_called_so:
         text = f"{records.size:,} rows are of {found.n_screens:,} screens, as column {found.column} numbers them"
     text += f", and count as independent: every standard error is too small. Add {SCREEN}={found.column} to --columns, "

@@ -1,13 +1,15 @@
 """Rows of a table that are one screen: one ranking, or one pick of several, written as a row for each comparison.
 
 Such rows depend on each other, so they are held out together (`evaluation.responses`). What tells them is a column
-called like screens or trials whose values are each about one anchor; or rows that one ranking, or one choice of
-several, implies, whether they stand one after another or a column of any name has a value for them.
+called like screens or trials whose values are each about one anchor; or blocks of rows, one after another or with the
+same value of any column, of which each is all that one ranking, or one choice of several, implies. Independent answers
+are so only by chance: how often, the other rows tell (`_expected_against`).
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from math import exp, sqrt
 from typing import NamedTuple
 
 from stream_engine.formats.record_columns import Column, Records
@@ -15,10 +17,13 @@ from stream_engine.formats.vocabulary import SCREENS
 
 MIN_ROWS_EACH = 2.0  # rows of a screen on average, from which a column of screens says that rows depend on each other
 MIN_DIFFERENT = 0.9  # share of the rows of a column of screens that ask another question than others of their screen
-MIN_IMPLIED = 0.9  # share of the rows in screens that one ranking implies
-# Comparisons that follow from others of their screen, if one ranking implies all, or that name the same object as
-# others, if it was chosen of several: independent answers, of which one in ten is wrong, contradict at least one of so
-# many with a probability of .99.
+MIN_IMPLIED = 0.9  # share of the rows in blocks that one ranking implies
+MIN_WHOLE = 0.6  # share of the rows in blocks whose limits are known, without which no further ones are looked for
+MAX_AGAINST = 0.005  # share of blocks that no ranking implies, up to which they may be mistakes of the file
+MAX_BY_CHANCE = 0.001  # probability that independent answers are so often as one ranking implies
+MIN_PAIRS = 30  # pairs of answers to one question, from which on it is known how many differ
+# Comparisons that follow from others of their block, if one ranking implies all, or that name the same object as
+# others, from which on it is asked whether rows that nothing contradicts are of screens.
 MIN_REDUNDANT = 60
 
 
@@ -32,11 +37,16 @@ class Comparison(NamedTuple):
 
 
 class Screens(NamedTuple):
-    """The column whose values are of one screen each, or that of the anchor; whether a column is called so."""
+    """The column whose values are of one screen each, or that of the anchor; whether a column is called so, and whether
+    answers given one by one would show otherwise."""
 
     column: str
     is_called_so: bool
     n_screens: int
+    are_certain: bool = True
+
+
+Block = Sequence[Comparison]
 
 
 def screens(records: Records, rows: Sequence[Comparison | None], used: Iterable[str], anchor: str) -> Screens | None:
@@ -57,25 +67,26 @@ def screens(records: Records, rows: Sequence[Comparison | None], used: Iterable[
         is_called_so = name not in taken and SCREENS & set(column.words) and not set(name) & set(",|=")
         if is_called_so and (n_screens := _of_one_anchor(column, rows)):
             return Screens(name, True, n_screens)
-    runs = (list(run) for _, run in groupby(rows, key=lambda row: row and (row.who, row.anchor)))
-    if n_screens := _implied_by_rankings(runs, len(rows)):
-        return Screens(anchor, False, n_screens)
-    for name, column in records.columns.items():
-        if name in taken or set(name) & set(",|=") or MIN_ROWS_EACH * len(column.distinct) > len(rows):
-            continue
-        groups: dict[tuple, list[Comparison | None]] = {}
-        for text, row in zip(column.texts, rows):
-            groups.setdefault((text, row and (row.who, row.anchor)), []).append(row)
-        if n_screens := _implied_by_rankings(groups.values(), len(rows)):
-            return Screens(name, False, n_screens)
-    return None
+    candidates = [
+        (name, blocks) for name, column in records.columns.items() if (blocks := _of_column(name, column, rows, taken))
+    ]
+    adjacent = [list(run) for key, run in groupby(rows, key=lambda row: row and (row.who, row.anchor)) if key]
+    candidates.append((anchor, _divided(adjacent)))
+    seen = [(name, *_screens_among(blocks, len(rows))) for name, blocks in candidates]
+    likely = [Screens(name, False, n_screens, are_certain) for name, n_screens, are_certain in seen if n_screens]
+    return max(likely, key=lambda each: each.are_certain, default=None)
 
 
-def seems_of_screens(n_rows: int, n_screens: int) -> str:
+def seems_of_screens(n_rows: int, found: Screens) -> str:
     """What to say of rows that one ranking after another implies."""
+    if found.are_certain:
+        return (
+            f"{n_rows:,} rows seem to be comparisons of {found.n_screens:,} screens (rows are all that one ranking, or "
+            "one choice of several, implies)"
+        )
     return (
-        f"{n_rows:,} rows seem to be comparisons of {n_screens:,} screens (rows are all that one ranking, or one "
-        "choice of several, implies)"
+        f"{n_rows:,} rows may be comparisons of {found.n_screens:,} screens: the rows of each are all that one "
+        "ranking, or one choice of several, implies, as they also are where rows are answered one by one with few errors"
     )
 
 
@@ -127,20 +138,109 @@ def numbers_several_anchors(records: Records, rows: Sequence[Comparison | None],
     return ""
 
 
-def _implied_by_rankings(groups: Iterable[Sequence[Comparison | None]], n_rows: int) -> int:
-    """How many screens groups of rows make, each of one participant and anchor, if each of nearly all is all that one
-    ranking or one pick of several implies; 0 where they do not."""
-    n_implied = redundant = n_screens = 0
-    for group in groups:
-        pairs = [(row.near, row.far) for row in group if row is not None]
-        nearer, farther = ({pair[side] for pair in pairs} for side in (0, 1))
-        if len(pairs) > 2 and _is_one_ranking(pairs):
-            n_implied += len(pairs)
-            is_one_choice = len(nearer) == 1 or len(farther) == 1
-            redundant += len(pairs) - 1 if is_one_choice else len(pairs) - len(nearer | farther) + 1
-            n_screens += 1
-    is_enough = n_implied >= MIN_IMPLIED * n_rows and redundant >= MIN_REDUNDANT
-    return n_screens if is_enough else 0
+def _of_column(name: str, column: Column, rows: Sequence[Comparison | None], taken: set[str]) -> list[Block]:
+    """The rows with each value of a column that may number screens, each of one participant and about one anchor."""
+    if name in taken or set(name) & set(",|=") or MIN_ROWS_EACH * len(column.distinct) > len(rows):
+        return []
+    blocks: dict[tuple, list[Comparison]] = {}
+    for text, row in zip(column.texts, rows):
+        if row is not None:
+            blocks.setdefault((text, row.who), []).append(row)
+    several = sum(len(block) for block in blocks.values() if len({row.anchor for row in block}) > 1)
+    answers = [{(row.anchor, row[side], text) for text, row in zip(column.texts, rows) if row} for side in (2, 3)]
+    of_answer = any(len({key[:2] for key in of_side}) == len(of_side) for of_side in answers)
+    if several > (1 - MIN_IMPLIED) * len(rows) or (of_answer and len({*map(len, blocks.values())}) > 1):
+        return []
+    return [*blocks.values()]
+
+
+def _divided(runs: Sequence[Block]) -> list[Block]:
+    """Blocks of runs of rows about one anchor: those of screens with the same anchor, one after another, are divided
+    where most blocks have the same size, or where the first of them ends."""
+    sizes = Counter(map(len, runs))
+    size = max(sizes, key=lambda n: n * sizes[n], default=1)
+    blocks: list[Block] = []
+    others: list[Block] = []
+    for run in runs:
+        parts = [run[first : first + size] for first in range(0, len(run), size)] if len(run) % size == 0 else [run]
+        if size > 1 and all(map(_is_implied, parts)):
+            blocks += parts
+        elif _is_implied(run):
+            blocks.append(run)
+        else:
+            others.append(run)
+    n_rows = sum(map(len, runs))
+    if sum(map(len, blocks)) < MIN_WHOLE * n_rows:
+        return [*blocks, *others]
+    for run in others:
+        while run:
+            ends = [end for end in range(2, len(run) + 1) if _is_implied(run[:end])]
+            end = max(ends, default=len(run))
+            blocks.append(run[:end])
+            run = run[end:]
+    return blocks
+
+
+def _is_implied(block: Block) -> bool:
+    return len(block) > 1 and _is_one_ranking([(row.near, row.far) for row in block])
+
+
+def _screens_among(blocks: Sequence[Block], n_rows: int) -> tuple[int, bool]:
+    """How many screens blocks of rows are, if each of nearly all is all that one ranking or one pick of several
+    implies, 0 where they are not; and whether independent answers would be otherwise."""
+    implied = [block for block in blocks if _is_implied(block)]
+    if sum(map(len, implied)) < MIN_IMPLIED * n_rows:
+        return 0, False
+    size = Counter(map(len, implied)).most_common(1)[0][0]
+    against = sum(len(block) >= size for block in blocks if not _is_implied(block))  # shorter ones lack rows
+    expected = _expected_against(implied)
+    by_chance, term = 0.0, exp(-expected)
+    for n in range(against + 1):
+        by_chance += term
+        term *= expected / (n + 1)
+    if against <= MAX_AGAINST * len(blocks) and by_chance < MAX_BY_CHANCE:
+        return len(implied), True
+    are_likely = not against and sum(map(_redundant, implied)) >= MIN_REDUNDANT
+    return len(implied) if are_likely else 0, False
+
+
+def _expected_against(blocks: Sequence[Block]) -> float:
+    """How many of these blocks independent answers would make otherwise than one ranking or choice implies, at least.
+
+    Of a choice, one answer would be the rarer one of its question in some row. In a ranking, the comparisons of three
+    objects would be circular about as often as the square of the share of pairs of answers to one question that differ
+    (1/4 where all are random), and blocks have as many such circles that do not depend on each other as objects but
+    two."""
+    differ = _share_different(blocks)
+    rarer = (1 - sqrt(max(1 - 2 * differ, 0.0))) / 2
+    expected = 0.0
+    for block in blocks:
+        nearer, farther = {row.near for row in block}, {row.far for row in block}
+        is_ranking = nearer & farther
+        n = len(nearer | farther) - 2 if is_ranking else len(block) - 1
+        expected += 1 - (1 - (differ**2 if is_ranking else rarer)) ** n
+    return expected
+
+
+def _share_different(blocks: Sequence[Block]) -> float:
+    """The share of the pairs of answers to one question, in different blocks, that differ: those of one participant
+    where they are enough, or all; 0 where these are too few."""
+    for of_one in (True, False):
+        answers: dict[tuple, list[int]] = {}
+        for row in (row for block in blocks for row in block):
+            key = (row.anchor, *sorted((row.near, row.far)), row.who if of_one else None)
+            answers.setdefault(key, [0, 0])[row.near < row.far] += 1
+        pairs = sum((no + yes) * (no + yes - 1) // 2 for no, yes in answers.values())
+        if pairs >= MIN_PAIRS:
+            return sum(no * yes for no, yes in answers.values()) / pairs
+    return 0.0
+
+
+def _redundant(block: Block) -> int:
+    """How many comparisons of a block follow from others, or name the same object."""
+    nearer, farther = {row.near for row in block}, {row.far for row in block}
+    is_one_choice = len(nearer) == 1 or len(farther) == 1
+    return len(block) - 1 if is_one_choice else len(block) - len(nearer | farther) + 1
 
 
 def _is_one_ranking(pairs: Sequence[tuple[str, str]]) -> bool:
