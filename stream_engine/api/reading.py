@@ -208,7 +208,9 @@ def _engine(options: EventOptions) -> tuple[StudyEngine, EventOptions]:
     if options.drop_duplicates:  # so that findings do not say that copies are counted
         noted["drop_duplicates"] = True
     if SCREEN in options.columns:  # so that what one screen says is held out together
-        noted["columns"] = {SCREEN: LIST_SEPARATOR.join(options.columns[SCREEN])}
+        noted["columns"] = {
+            name: LIST_SEPARATOR.join(options.columns[name]) for name in (SCREEN, "far") if name in options.columns
+        }
     if noted:
         engine.counters["input"] = {"options": noted}
     return StudyEngine(engine), options._replace(

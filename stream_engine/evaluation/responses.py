@@ -13,7 +13,7 @@ from stream_engine.data.triplet_columns import pair_of_entry
 from stream_engine.evaluation.counts_without import are_counted
 from stream_engine.evaluation.hash_split import comparison_draws, name_hashes
 from stream_engine.evaluation.kept_responses import KeptResponses, kept_responses
-from stream_engine.state.merging import are_of_screens
+from stream_engine.state.merging import are_of_screens, are_of_three
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 VALIDATION_SHARE = 0.2  # share of what is not held out that the validation set of refits has
@@ -59,7 +59,8 @@ def responses_of(snapshot: Snapshot, seed: int) -> Responses:
     if kept_units is not None and len(kept_units.rows):
         responses = of_judgements(kept_units, name_hashes(snapshot.objects, seed), seed)
         if are_held_out_by_screen(snapshot):
-            responses = of_screens(responses, name_hashes(snapshot.objects, seed))
+            units = of_three_objects if are_of_three(snapshot.counters) else of_screens
+            responses = units(responses, name_hashes(snapshot.objects, seed))
         if are_counted(snapshot, responses.answers):
             return responses if (responses.participant >= 0).any() else responses._replace(votes=_votes(snapshot))
     return of_comparisons(snapshot, seed)
@@ -129,16 +130,36 @@ def of_screens(responses: Responses, hashes: np.ndarray) -> Responses:
     np.minimum.at(lowest, answers.response, np.where(answers.rows[:, 0] == answers.rows[:, 2], answers.rows[:, 0], -1))
     np.maximum.at(highest, answers.response, answers.rows[:, 0])
     anchor = np.where((lowest == highest) & (highest >= 0), highest, -1)
-    key = np.where(anchor >= 0, (responses.participant.astype(np.int64) + 1) * len(hashes) + anchor, -1 - np.arange(n))
+    return _together(responses, np.where(anchor >= 0, hashes[anchor], np.uint64(0)), anchor >= 0)
+
+
+def of_three_objects(responses: Responses, hashes: np.ndarray) -> Responses:
+    """Responses of one comparison, together by participant and the three objects: two of them are one odd-one-out
+    answer. Other responses stay as they are. `hashes` as in `of_screens`. O(m log m)."""
+    answers, n = responses.answers, len(responses.draw)
+    of_three = hashes[answers.rows[:, [0, 1, 3]]].sum(1, dtype=np.uint64)
+    is_triplet = (answers.rows[:, 0] == answers.rows[:, 2]) & (np.bincount(answers.response, minlength=n) == 1)[
+        answers.response
+    ]
+    about, is_about = np.zeros(n, np.uint64), np.zeros(n, bool)
+    about[answers.response], is_about[answers.response] = of_three, is_triplet
+    return _together(responses, about, is_about)
+
+
+def _together(responses: Responses, about: np.ndarray, is_about: np.ndarray) -> Responses:
+    """Responses about one thing, together by participant, where `is_about` (n,) is true; `about` (n,) uint64 is the
+    hash of the thing."""
+    answers, n = responses.answers, len(responses.draw)
+    names = np.append(responses.participant_hash, np.uint64(0))[responses.participant]
+    hashed = mix64(about + np.uint64(GOLDEN_GAMMA) * mix64(names + np.uint64(1)))
+    key = np.where(is_about, hashed, np.arange(n, dtype=np.uint64))
     _, first, unit = np.unique(key, return_index=True, return_inverse=True)
     unit = unit.reshape(-1)
     participant = responses.participant[first]
-    names = np.append(responses.participant_hash, np.uint64(0))[participant]
-    of_anchor = mix64(hashes[anchor[first]] + np.uint64(GOLDEN_GAMMA) * mix64(names + np.uint64(1)))
     rows = np.argsort(unit[answers.response], kind="stable")
     return responses._replace(
         answers=answers.of(rows)._replace(response=unit[answers.response][rows]),
-        draw=np.where(anchor[first] >= 0, _draw(of_anchor), responses.draw[first]),
+        draw=np.where(is_about[first], _draw(hashed[first]), responses.draw[first]),
         participant=participant,
         fair=None if responses.fair is None else np.bincount(unit, ~responses.fair, len(first)) == 0,
         together=None if responses.together is None else np.bincount(unit, responses.together, len(first)) > 0,

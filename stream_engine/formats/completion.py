@@ -17,7 +17,7 @@ from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Proposal
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.record_filters import filters_as_text, keeps, matching
 from stream_engine.formats.response_times import response_times, seconds_of_no_date, text_of_no_date
-from stream_engine.formats.screens import Comparison, screens, seems_of_screens
+from stream_engine.formats.screens import Comparison, screens, seems_of_screens, together_by
 from stream_engine.formats.trial_filters import (
     Filters,
     catch_trials,
@@ -223,17 +223,19 @@ class _Draft:
                 near, far = far, near
             is_one = len(anchor) == len(near) == len(far) == 1
             rows.append(Comparison(who[row], anchor[0], near[0], far[0]) if is_one else None)
-        found = screens(questions, rows, self.roles(), self.fields["anchor"][0])
+        anchors, far = self.fields["anchor"], "".join(self.fields.get("far", ()))
+        found = screens(questions, rows, self.roles(), anchors[0], far)
         if found is None:
             return
         self.columns[SCREEN] = (found.column,)
-        together = "all answers of a participant about an anchor are held out together"
+        together = f"all answers of a participant about {together_by(found.column, far)} are held out together"
         why = f"{questions.size:,} rows are comparisons of {found.n_screens:,} screens: {together}"
         if found.is_called_so:
             self.decisions.append(Decision("screens", found.column, why))
         else:
-            numbered = found.column not in self.fields["anchor"]
-            text = f"{seems_of_screens(questions.size, found)}, so {together}. "
+            numbered = found.column not in (*anchors, far)
+            text = f"{seems_of_screens(questions.size, found)}, so {together} (that is what {SCREEN}={found.column} "
+            text += "says). "
             text += f"Column {found.column} numbers the screens; " if numbered else ""
             text += "" if numbered else f"If a column numbers the screens, name it: {SCREEN}=COLUMN in --columns; "
             text += "if each row was answered by itself: "

@@ -192,7 +192,8 @@ def doubts(records: Records, options: Mapping[str, tuple[str, ...]], drops: bool
 def _of_screens(records: Records, columns: Mapping[str, tuple[str, ...]]) -> list[str]:
     """What to say of rows that depend on each other, and are counted as independent answers."""
     rows, used = comparisons(records, columns), {name for names in columns.values() for name in names}
-    found = screens(records, rows, used, "".join(columns.get("anchor", ()))) if rows else None
+    anchor, far = ("".join(columns.get(field, ())) for field in ("anchor", "far"))
+    found = screens(records, rows, used, anchor, far) if rows else None
     if found is None:
         name = numbers_several_anchors(records, rows, used) if rows else ""
         text = (

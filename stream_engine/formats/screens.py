@@ -49,9 +49,12 @@ class Screens(NamedTuple):
 Block = Sequence[Comparison]
 
 
-def screens(records: Records, rows: Sequence[Comparison | None], used: Iterable[str], anchor: str) -> Screens | None:
+def screens(
+    records: Records, rows: Sequence[Comparison | None], used: Iterable[str], anchor: str, far: str = ""
+) -> Screens | None:
     """The column of screens of these records, `rows` by row; None where nothing says that rows depend on each other.
-    `used`: columns that have other roles; `anchor`: the column of the anchors. O(values).
+    `used`: columns that have other roles; `anchor`, `far`: the columns of the anchors and of the farther objects.
+    O(values).
 
     >>> from stream_engine.formats.record_columns import records_of
     >>> rows = [Comparison("p", f"a{row // 4}", f"n{row % 2}", f"f{row // 2 % 2}") for row in range(40)]
@@ -72,6 +75,9 @@ def screens(records: Records, rows: Sequence[Comparison | None], used: Iterable[
     ]
     adjacent = [list(run) for key, run in groupby(rows, key=lambda row: row and (row.who, row.anchor)) if key]
     candidates.append((anchor, _divided(adjacent)))
+    if far:
+        of_set = groupby(rows, key=lambda row: row and (row.who, frozenset(row[1:])))
+        candidates.append((far, _divided([list(run) for key, run in of_set if key])))
     seen = [(name, *_screens_among(blocks, len(rows))) for name, blocks in candidates]
     likely = [Screens(name, False, n_screens, are_certain) for name, n_screens, are_certain in seen if n_screens]
     return max(likely, key=lambda each: each.are_certain, default=None)
@@ -86,8 +92,13 @@ def seems_of_screens(n_rows: int, found: Screens) -> str:
         )
     return (
         f"{n_rows:,} rows may be comparisons of {found.n_screens:,} screens: the rows of each are all that one "
-        "ranking, or one choice of several, implies, as they also are where rows are answered one by one with few errors"
+        "ranking, or one choice of several, implies, as they also are where people answer row by row with few errors"
     )
+
+
+def together_by(column: str, far: str) -> str:
+    """What the rows of one screen are about, by the column that numbers screens and that of the farther objects."""
+    return "the same three objects" if far and column == far else "an anchor"
 
 
 def comparisons(records: Records, columns: Mapping[str, tuple[str, ...]]) -> list[Comparison | None]:
@@ -182,7 +193,12 @@ def _divided(runs: Sequence[Block]) -> list[Block]:
 
 
 def _is_implied(block: Block) -> bool:
-    return len(block) > 1 and _is_one_ranking([(row.near, row.far) for row in block])
+    """Whether one ranking or choice implies all rows: of one anchor, or two of an odd one out of three objects."""
+    if len(block) == 2 and block[0].anchor != block[1].anchor:
+        (_, *first), (_, anchor, near, far) = block
+        return first == [near, anchor, far]
+    one_anchor = len({row.anchor for row in block}) == 1
+    return len(block) > 1 and one_anchor and _is_one_ranking([(row.near, row.far) for row in block])
 
 
 def _screens_among(blocks: Sequence[Block], n_rows: int) -> tuple[int, bool]:

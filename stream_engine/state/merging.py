@@ -22,6 +22,7 @@ OPTIONAL_COUNTERS: dict[str, Callable[[], Any]] = {
     "time_jumps": dict,
     "repeated": int,
 }
+OF_THREE = "three"  # kind of the screens of a sum of states, of which each is an odd-one-out answer
 _NOT_COUNTED = ExternalCounts({}, np.empty((0, 4), np.int32), 0, 0, 0, 0)
 
 
@@ -57,6 +58,19 @@ def are_of_screens(counters: Mapping[str, Any]) -> bool:
     options = made_with.get("options")
     columns = options.get("columns", {}) if isinstance(options, Mapping) else {}
     return bool(made_with.get("screens")) or columns.get("screen", "-") != "-"
+
+
+def are_of_three(counters: Mapping[str, Any]) -> bool:
+    """Whether screens are of three objects each, and not of one anchor: comparisons of one odd-one-out answer, told by
+    the column of the farther objects.
+
+    >>> are_of_three({"input": {"options": {"columns": {"screen": "far"}}}}), are_of_three({})
+    (True, False)
+    """
+    made_with = counters.get("input", {})
+    options = made_with.get("options")
+    columns = options.get("columns", {}) if isinstance(options, Mapping) else {}
+    return made_with.get("screens") == OF_THREE or columns.get("screen", "-") == columns.get("far", "far")
 
 
 def count(table: dict[str, int], more: Mapping[str, int]) -> None:
@@ -120,6 +134,8 @@ def summed(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]
     both["history"] = sorted([*mine["history"], *theirs["history"]], key=lambda deed: deed["time"])
     both["time_jumps"] = event_time.added(mine["time_jumps"], theirs["time_jumps"])
     if mine["input"] != theirs["input"]:
-        both["input"] = {"screens": True} if are_of_screens(mine) or are_of_screens(theirs) else {}
+        of_screens = [each for each in (mine, theirs) if are_of_screens(each)]
+        kind = OF_THREE if all(map(are_of_three, of_screens)) else True
+        both["input"] = {"screens": kind} if of_screens else {}
     both["unknown_fields"] = sorted({*mine["unknown_fields"], *theirs["unknown_fields"]})
     return both

@@ -2,6 +2,7 @@
 
 import random
 import warnings
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from stream_engine.__main__ import main
 from stream_engine.commands.preview import command
 from stream_engine.evaluation import responses
 from stream_engine.evaluation.responses import responses_of
+from stream_engine.formats.record_columns import records_of
+from stream_engine.formats.screens import Comparison, screens
 from stream_engine.report.findings import WARNING
 from stream_engine.report.findings.data import read as read_findings
 from stream_engine.report.findings.facts import Facts
@@ -19,6 +22,7 @@ from stream_engine.state.merging import are_of_screens
 from stream_engine.state.store import Store
 
 OBJECTS = [f"o{number:02d}" for number in range(13)]
+HEADER = ["anchor", "near", "far", "participant"]
 
 
 def of_rankings(n_screens, column, shown=7, near=4, seed=3):
@@ -171,3 +175,93 @@ def test_screens_of_nobody_are_together_by_anchor_unless_these_are_too_many(tmp_
     assert len(responses_of(snapshot, 0).draw) > 300
     told = {each.what: each for each in read_findings(Facts(Store(tmp_path / "state").published()))}
     assert told["screens"].level == WARNING
+
+
+def judged(kind, noise, shown=3, seed=1, n_participants=20, n_blocks=20):
+    """Blocks of rows about objects with places on a line: one answer of each (`choice`, `ranking`, `odd`), or each row
+    answered by itself (`pairs`: all of the shown ones; `standard`: one with each other; `twice`: about two anchors)."""
+    source = random.Random(seed)
+    place = {name: source.gauss(0, 1) for name in OBJECTS}
+
+    def nearer(anchor, *names):
+        return sorted(names, key=lambda name: abs(place[anchor] - place[name]) + source.gauss(0, noise))
+
+    def rows_of(anchor, *names):
+        ranked = nearer(anchor, *names)
+        match kind:
+            case "choice":
+                return [(anchor, ranked[0], far) for far in ranked[1:]]
+            case "ranking":
+                return [(anchor, *pair) for pair in combinations(ranked, 2)]
+            case "odd":
+                one, other, odd = nearer(anchor, anchor, *names[:2])
+                return [(one, other, odd), (other, one, odd)]
+            case "pairs":
+                return [(anchor, *nearer(anchor, *pair)) for pair in combinations(names, 2)]
+            case "standard":
+                return [(anchor, *nearer(anchor, names[0], far)) for far in names[1:]]
+        return [(anchor, *nearer(anchor, *names[:2])), (names[0], *nearer(names[0], anchor, names[1]))]
+
+    rows = [[*HEADER, "page"]]
+    for block in range(n_participants * n_blocks):
+        answers = rows_of(*source.sample(OBJECTS, shown + 1))
+        rows += [[*answer, f"k{block // n_blocks}", f"b{block}"] for answer in answers]
+    return rows
+
+
+def screens_of(rows, column="", far="far"):
+    """What is found in rows whose blocks a column numbers, or none."""
+    comparisons = [Comparison(row[3], *row[:3]) for row in rows[1:]]
+    columns = {column: [row[4] for row in rows[1:]]} if column else {"nr": [str(n) for n in range(len(comparisons))]}
+    return screens(records_of(columns), comparisons, (), "anchor", far)
+
+
+@pytest.mark.parametrize("column", ["", "ronda"])
+@pytest.mark.parametrize(("kind", "shown"), [("choice", 3), ("choice", 5), ("choice", 8), ("ranking", 4), ("odd", 3)])
+def test_blocks_of_one_answer_each_are_screens_though_their_anchors_repeat(kind, shown, column):
+    found = screens_of(judged(kind, 0.3, shown), column)
+    assert found.n_screens == 400 and found.are_certain
+    assert found.column == ("far" if kind == "odd" else column or "anchor")
+
+
+@pytest.mark.parametrize("column", ["", "pagina"])
+@pytest.mark.parametrize("kind", ["pairs", "standard", "twice"])
+@pytest.mark.parametrize("noise", [0.1, 0.3, 1.0])
+def test_blocks_of_independent_answers_are_no_screens(kind, noise, column):
+    assert screens_of(judged(kind, noise), column) is None
+
+
+@pytest.mark.parametrize("kind", ["ranking", "pairs"])
+def test_where_answers_are_without_errors_it_is_asked_whether_they_are_of_screens(tmp_path, kind):
+    rows = [row[:4] for row in judged(kind, 0.0, n_blocks=10)]
+    assert not screens_of(rows).are_certain
+    shown = previewed(saved(tmp_path, rows))
+    assert "rows may be comparisons of 200 screens" in shown and "screen=-" in shown
+
+
+def test_screens_of_several_sizes_are_told_from_each_other():
+    rows = [HEADER]
+    for size in (3, 4, 5, 6):
+        rows += [row[:4] for row in judged("choice", 0.3, size, seed=size, n_participants=5)[1:]]
+    assert 390 <= screens_of(rows).n_screens <= 400
+
+
+def test_a_column_that_names_what_was_chosen_numbers_no_screens():
+    """One participant: rows with the same answer are all that one choice implies, by construction."""
+    rows = [[anchor, *pair, "k"] for anchor in OBJECTS for pair in combinations(OBJECTS, 2) if anchor not in pair]
+    random.Random(3).shuffle(rows)
+    rows = [[*row, f"{row[1]}.png"] for row in rows]
+    assert screens_of([HEADER, *rows], "file") is None
+    assert screens_of([HEADER, *[[*row[:4], f"{row[0]}-{row[1]}"] for row in rows]], "file") is None
+
+
+def test_two_rows_of_one_odd_one_out_answer_are_held_out_together(tmp_path):
+    path = saved(tmp_path, [row[:4] for row in judged("odd", 0.3)])
+    assert "about the same three objects are held out together" in previewed(path)
+    held_out = responses_of(run(path), 0).answers
+    units: dict[tuple, set[int]] = {}
+    for row, who, unit in zip(held_out.rows.tolist(), held_out.participant.tolist(), held_out.response.tolist()):
+        units.setdefault((who, *sorted({*row})), set()).add(unit)
+    assert all(len(of) == 1 for of in units.values()) and len(units) > 300
+    told = {each.what: each for each in read_findings(Facts(Store(tmp_path / "state").published()))}
+    assert "three objects" in told["screens"].text

@@ -22,7 +22,7 @@ from stream_engine.report.findings.times import times
 from stream_engine.report.findings.words import count, listing, percent, some
 from stream_engine.state.artifact import figure
 from stream_engine.state.exclusion import FIELD, excluded_of
-from stream_engine.state.merging import are_of_screens
+from stream_engine.state.merging import are_of_screens, are_of_three
 
 MAX_FILTERED = 60  # objects that a filter names one by one
 MANY_UNANSWERED = 0.1  # share of rows without an answer, from which it is a problem
@@ -184,9 +184,11 @@ def read(facts: Facts) -> Iterator[Finding]:
         text = f"Unused columns: {listing(sorted(summary['unknown_fields']))}."
         yield Finding("unused_columns", text, {"columns": len(summary["unknown_fields"])})
     if are_of_screens(facts.published.snapshot.counters):
-        text = "Rows are comparisons of screens, and depend on each other: "
+        text = "Rows were read as comparisons of screens, which depend on each other: "
         if are_held_out_by_screen(facts.published.snapshot):
-            yield Finding("screens", f"{text}all answers of a participant about an anchor are held out together.")
+            about = "the same three objects" if are_of_three(facts.published.snapshot.counters) else "an anchor"
+            text += f"all answers of a participant about {about} are held out together. If each row was answered by "
+            yield Finding("screens", f"{text}itself, add screen=- to --columns.")
         else:
             text += "no participant is named, so they count as independent, standard errors are too small, and the "
             text += "accuracy is too high. Read one row for each screen (--type pick or ranking), or name participants."
