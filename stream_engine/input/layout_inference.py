@@ -19,7 +19,7 @@ from stream_engine.formats.doubtful_rows import (
     other_header_in_words,
     other_table,
 )
-from stream_engine.formats.encodings import Decoded, likely_encodings
+from stream_engine.formats.encodings import Decoded, is_utf8_in_part, likely_encodings, shifted_encoding
 from stream_engine.formats.event_fields import OPTIONAL, PACE, SCREEN
 from stream_engine.formats.example_reading import example_reading
 from stream_engine.formats.field_values import number_of, quoted
@@ -81,9 +81,15 @@ def _prepared(settings: Settings, command: str) -> PreparedSettings:
 def _inferred(settings: Settings, command: str) -> PreparedSettings:
     """The reading that the records decide, with the columns that the settings add to it."""
     events = settings.input
-    problem, encodings = "", _encodings(settings)
+    problem, text = "", _not_utf8(settings)
+    encodings = likely_encodings(text) if text else []
     encoding = encodings[0].encoding if encodings else events.encoding
-    for layout in (*_layouts(settings), structs.replace(events, encoding=encoding)):
+    first = (
+        settings
+        if is_utf8_in_part(text)
+        else structs.replace(settings, input=structs.replace(events, encoding=encoding))
+    )
+    for layout in (*_layouts(first), structs.replace(events, encoding=encoding)):
         layout_settings = structs.replace(settings, input=layout)
         records = with_later_marks(layout_settings, first_records(layout_settings))
         if (again := other_header(matching(records, events.where))) is not None:
@@ -313,7 +319,7 @@ def _repeated_header(
     """The problem of a table whose header is repeated, as in concatenated files."""
     name = (
         readings_of_rest[0].columns.get("chosen", next(iter(readings_of_rest[0].columns.values())))[0]
-        if readings_of_rest
+        if readings_of_rest and readings_of_rest[0].columns
         else next(iter(records.columns))
     )
     lines = ", ".join(f"{row + 2 + settings.input.skip_rows:,}" for row in header_rows_again[:3])
@@ -370,13 +376,13 @@ def _reads_most(settings: Settings, max_rejected: float = MAX_REJECTED_SHARE) ->
     return n_read > 0 and n_rejected <= max_rejected * (n_read + n_rejected)
 
 
-def _encodings(settings: Settings) -> list[Decoded]:
-    """The likely encodings of text that is not UTF-8, if none is set."""
+def _not_utf8(settings: Settings) -> bytes:
+    """The first text that is not UTF-8, if no encoding is set."""
     texts = (
         record.header + b"\n" + bytes(record.value) for record in first_of_files(settings) if record.format == "csv"
     )
-    other = next((text for text in texts if not is_utf8(text)), b"")
-    return likely_encodings(other) if other and settings.input.encoding is None else []
+    others = (text for text in texts if not is_utf8(text) or shifted_encoding(text))
+    return next(others, b"") if settings.input.encoding is None else b""
 
 
 def _in_words(encodings: list[Decoded]) -> str:

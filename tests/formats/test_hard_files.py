@@ -538,3 +538,9 @@ def test_response_times_of_trials_come_before_those_of_practice(tmp_path):
     path = tmp_path / "times.csv"
     path.write_text(marked(practice_rt=lambda n: 5, rt=lambda n: 1000 + n))
     assert prepare(load(None, {"source": (str(path),)}, {})).settings.input.columns["milliseconds"] == "rt"
+
+
+def test_a_header_that_is_repeated_is_said_of_columns_with_the_names_of_fields(tmp_path):
+    (tmp_path / "two.csv").write_text(2 * "anchor,near,far\na,b,c\nb,c,a\n")
+    process = engine("preview", tmp_path / "two.csv", status=None)
+    assert "the header is repeated at lines 4" in process.stderr and "anchor!=anchor" in process.stderr
