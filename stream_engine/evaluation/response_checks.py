@@ -146,6 +146,9 @@ def response_checks(snapshot: Snapshot, names: Sequence[str]) -> ResponseChecks:
     )
 
 
+BY_DESIGN = 0.95  # share of answers at one position, above which the order of the objects carries the answer
+
+
 class PreferredPosition(NamedTuple):
     """The position at which the chosen object was most often, in answers of all participants with so many objects."""
 
@@ -154,18 +157,56 @@ class PreferredPosition(NamedTuple):
     share: float
     answers: int
 
+    @property
+    def excess(self) -> float:
+        """By how much the share is above chance."""
+        return self.share - 1.0 / self.shown
+
+    def in_words(self) -> str:
+        """How often the position was chosen, beside chance."""
+        return (
+            f"{100 * self.share:.1f} % of {self.answers:,} answers name the object at position {self.position + 1} of "
+            f"{self.shown} ({100 * self.excess:.1f} points more than by chance)"
+        )
+
+    def by_design(self) -> bool:
+        """Whether nearly all answers name it: the file, and not the screen, has this order."""
+        return self.share >= BY_DESIGN
+
+
+# Excess over chance, in shares of answers and in standard errors, from which a position is preferred; and participants
+# from which on their differences tell the standard error.
+MIN_EXCESS, CERTAIN_ERRORS, ENOUGH_PARTICIPANTS = 0.03, 3.5, 10
+
 
 def preferred_position(snapshot: Snapshot) -> PreferredPosition | None:
-    """The position that is chosen more often than by chance, by more than `MIN_BIAS`; None where none is. O(rows)."""
+    """The position that participants choose more often than by chance; None where none is. O(rows)."""
     patterns = snapshot.section("response_patterns")
-    if not patterns or not (patterns["shown"] > 0).any():
+    return most_chosen(*(patterns[key] for key in ("worker", "shown", "value", "n"))) if patterns else None
+
+
+def most_chosen(worker: np.ndarray, shown: np.ndarray, value: np.ndarray, n: np.ndarray) -> PreferredPosition | None:
+    """The position that is chosen more often than by chance, of rows as in `ResponsePatterns`, `worker` -1 for nobody:
+    by all participants, not only by one or some. None where none is."""
+    if not (shown > 1).any():
         return None
-    shown, n = patterns["shown"].astype(np.int64), patterns["n"]
-    size = int(np.bincount(shown[shown > 0], n[shown > 0]).argmax())
-    answers_at = np.bincount(patterns["value"][shown == size], n[shown == size])
+    shown = shown.astype(np.int64)
+    size = int(np.bincount(shown[shown > 1], n[shown > 1]).argmax())
+    rows = shown == size
+    worker, value, n = worker[rows], value[rows], n[rows]
+    answers_at = np.bincount(value, n)
     best, total = int(answers_at.argmax()), int(answers_at.sum())
-    share = answers_at[best] / total
-    if total < MIN_ANSWERS or share - 1.0 / size < MIN_BIAS + 1.96 * np.sqrt(0.25 / total):
+    share, chance = answers_at[best] / total, 1.0 / size
+    answers, chosen = (np.bincount(worker + 1, each) for each in (n, np.where(value == best, n, 0)))
+    excess = chosen - chance * answers  # of each participant
+    error, p = np.sqrt(chance * (1 - chance) * total), np.count_nonzero(answers[1:])
+    least = excess.sum() - CERTAIN_ERRORS * error
+    if p >= ENOUGH_PARTICIPANTS and not answers[0]:
+        between = (excess[answers > 0] - excess.sum() / total * answers[answers > 0]) ** 2
+        least = min(least, excess.sum() - CERTAIN_ERRORS * np.sqrt(between.sum() * p / (p - 1)))
+    elif p > 1 and not answers[0]:
+        least -= excess.max()  # what one participant alone does
+    if total < MIN_ANSWERS or share - chance < MIN_EXCESS or least < 0:
         return None
     return PreferredPosition(best, size, float(share), total)
 

@@ -14,9 +14,10 @@ from msgspec import structs
 
 from connectors import STORES, split_uri
 from connectors.files.readers import LineNumbers, place
-from stream_engine.data.comparisons import EVENT_TYPES
+from stream_engine.data.comparisons import EVENT_TYPES, Provenance
 from stream_engine.data.suspicious_names import suspicious_names
 from stream_engine.evaluation.connection import joined
+from stream_engine.evaluation.response_checks import most_chosen
 from stream_engine.formats.answers import column_of, keys_in_order
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.encodings import encoding_in_words
@@ -117,6 +118,7 @@ def preview(settings: Settings, max_events: int) -> Preview:
     messages: Counter[str] = Counter()
     number: dict[str, int] = {}  # of each object
     compared: list[np.ndarray] = [np.empty((0, 2), np.int64)]  # pairs of objects of the same comparison
+    positions: Counter[tuple[str, int, int]] = Counter()  # participant, objects shown, and position of the chosen one
     of_all, of_unique, unique = _Repetitions(), _Repetitions(), Repeats(drop=True)
     for block in _blocks(settings, ingest, result, max_events):
         events = block.decoded
@@ -140,6 +142,7 @@ def preview(settings: Settings, max_events: int) -> Preview:
                 compared.append(np.unique(pairs, axis=0))
             if part.provenance is not None and not part.provenance.continues:
                 is_answer, participants = part.provenance.kind != LABEL, part.provenance.workers
+                positions.update(_positions(part.provenance))
                 workers.update(
                     participants[number] for number in part.provenance.worker[is_answer].tolist() if number >= 0
                 )
@@ -171,10 +174,31 @@ def preview(settings: Settings, max_events: int) -> Preview:
     first, second = np.concatenate(compared).T
     set_of = joined(first, second, len(number))
     result.sets = np.bincount(set_of[set_of >= 0]).tolist()
+    result.notices += _preferred_position(positions)
     numbers = sorted(workers.values())
     result.workers = len(numbers)
     result.questions_per_worker = [numbers[0], median(numbers), numbers[-1]] if numbers else []
     return result
+
+
+def _positions(provenance: Provenance) -> Iterator[tuple[str, int, int]]:
+    """Of each answer that tells a position: the participant, "" for nobody, how many objects were shown, and which one
+    was chosen."""
+    if len(provenance.shown) == len(provenance.worker):
+        names = [*provenance.workers, ""]
+        for number, shown, position in zip(provenance.worker, provenance.shown, provenance.position):
+            if shown > 1:
+                yield names[number], int(shown), int(position)
+
+
+def _preferred_position(positions: Counter[tuple[str, int, int]]) -> list[str]:
+    """What to say of a position that was chosen more often than by chance."""
+    numbers = {name: number for number, name in enumerate(sorted({who for who, _, _ in positions if who}))}
+    rows = [(numbers.get(who, -1), shown, at, n) for (who, shown, at), n in positions.items()]
+    preferred = most_chosen(*np.array(rows, np.int64).reshape(-1, 4).T)
+    if preferred is None or preferred.by_design():
+        return []
+    return [f"{preferred.in_words()}: if they were shown in random order, participants prefer this position"]
 
 
 def _no_answers(settings: Settings) -> str:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import networkx
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pytest
 from scipy.stats import binom
 
@@ -16,6 +17,7 @@ from stream_engine.data.packed_names import pack_names
 from stream_engine.evaluation import participants, response_checks
 from stream_engine.evaluation.connection import components
 from stream_engine.evaluation.participants import _against_map, check_participants, wilson
+from stream_engine.input.settings import Settings
 from stream_engine.report.findings import TOPICS, WARNING, agreement, data, findings, models, sentences, warnings
 from stream_engine.report.findings.data import excluded
 from stream_engine.report.findings.data import read as read_findings
@@ -23,6 +25,7 @@ from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.material import material
 from stream_engine.report.sections import clusters, methods, object_map, objects, quality, workers
 from stream_engine.report.tiles import tiles
+from stream_engine.service.preview import preview
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
 from stream_engine.state.exclusion import without
@@ -427,7 +430,7 @@ def test_answers_that_a_position_predicts_are_named_where_no_model_predicts(bias
 
 
 @pytest.mark.parametrize(("habit", "first"), [(0.0, False), (0.4, True)])
-def test_a_position_that_participants_prefer_is_named_where_models_predict(habit, first):
+def test_a_position_that_participants_prefer_is_named_where_models_predict(tmp_path, habit, first):
     rng = np.random.default_rng(7)
     places = np.arange(9.0)
     shown = [rng.choice(9, 3, replace=False).tolist() for _ in range(600)]
@@ -441,6 +444,10 @@ def test_a_position_that_participants_prefer_is_named_where_models_predict(habit
     made = stream_engine.read(table, type="pick", columns={"shown": ["left", "right"]}).fit("embedding", **ALIKE)
     told = {each.what: each for each in models.accuracy(Facts(made.published))}
     assert "accuracy" in told and ("preferred_position" in told) == first
+    path = tmp_path / "answers.csv"
+    pyarrow.csv.write_csv(table, path)
+    notices = " ".join(preview(Settings(source=(str(path),)), 10_000).notices)
+    assert ("position 1 of 2" in notices) == first
     share = sum(b == each for each, (_, b, _) in zip(chosen, shown)) / 600
     assert not first or states(told["preferred_position"].text, f"{100 * share:.1f} % of 600 answers … position 1 of 2")
 

@@ -9,7 +9,7 @@ import pytest
 import stream_engine
 from stream_engine.counts.response_patterns import BOUNDS
 from stream_engine.evaluation.participants import check_participants
-from stream_engine.evaluation.response_checks import LEVEL, response_checks
+from stream_engine.evaluation.response_checks import LEVEL, most_chosen, response_checks
 from stream_engine.formats.record_columns import records_of
 from stream_engine.formats.response_times import response_times
 from stream_engine.report.findings import findings
@@ -163,3 +163,30 @@ def test_answers_without_positions_and_times_are_not_checked():
 def test_the_column_of_response_times_and_its_unit(name, values, field):
     found = response_times(records_of({"target": ["a", "b", "c"], name: values}))
     assert (found and found[0]) == field
+
+
+def of_shares(shares, n_each):
+    """Rows of participants, each of whom chooses the first of two objects with a share of the answers."""
+    first = np.round(np.asarray(shares) * n_each).astype(int)
+    worker = np.repeat(np.arange(len(shares)), 2)
+    return most_chosen(
+        worker, np.full(len(worker), 2), np.tile([0, 1], len(shares)), np.stack([first, n_each - first], 1).ravel()
+    )
+
+
+@pytest.mark.parametrize(
+    ("shares", "n_each", "preferred"),
+    [
+        ([0.58, 0.62] * 12, 40, True),
+        ([0.55, 0.65] * 3, 100, True),
+        ([0.04, 0.96] * 12 + [0.96], 40, False),  # participants differ in what they prefer
+        ([1.0] * 3 + [0.5] * 22, 40, False),  # three of them do, who are flagged by name
+        ([1.0] + [0.5] * 4, 200, False),
+        ([0.52] * 24, 4000, False),  # certain, and harmless
+        ([0.53, 0.55] * 12, 10, False),
+    ],
+)
+def test_a_position_is_preferred_if_participants_in_common_choose_it(shares, n_each, preferred):
+    found = of_shares(shares, n_each)
+    assert (found is not None) == preferred
+    assert not preferred or (found.position, found.shown, found.answers) == (0, 2, n_each * len(shares))

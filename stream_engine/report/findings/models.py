@@ -5,6 +5,7 @@ from math import sqrt
 from typing import Any
 
 from stream_engine.evaluation.noise_ceiling import MAX_CEILING_HALF_WIDTH
+from stream_engine.evaluation.response_checks import MIN_BIAS
 from stream_engine.exports.models import COUNTS, MIN_HELD_OUT
 from stream_engine.report.findings import GAP, WARNING, Finding
 from stream_engine.report.findings.agreement import is_below_chance
@@ -178,28 +179,18 @@ def _better_baseline(facts: Facts) -> Iterator[Finding]:
 def _one_position(facts: Facts) -> Iterator[Finding]:
     """A warning where the position of an object predicts answers, and models do not."""
     preferred = facts.preferred_position
-    if preferred is not None:
-        share, place = percent(preferred.share), f"position {preferred.position + 1} of {preferred.shown}"
-        text = (
-            f"{share} of {count(preferred.answers)} answers name the object at {place}: participants may have chosen "
-        )
-        text += "it whatever was asked, or the column of answers does not say what was chosen."
+    if preferred is not None and preferred.excess >= MIN_BIAS:
+        text = f"{preferred.in_words()}: participants may have chosen it whatever was asked, or the column of answers "
+        text += "does not say what was chosen."
         yield Finding("one_position", text, {"share": preferred.share}, facts.preview, WARNING)
-
-
-BY_DESIGN = 0.95  # share of answers at one position, above which the order of the objects carries the answer
 
 
 def _preferred_position(facts: Facts) -> Iterator[Finding]:
     """A warning where models predict answers, and many name the object at one position."""
     preferred = facts.preferred_position
-    if preferred is not None and preferred.share < BY_DESIGN:
-        share, place = percent(preferred.share), f"position {preferred.position + 1} of {preferred.shown}"
-        text = f"{share} of {count(preferred.answers)} answers name the object at {place} (by chance "
-        text += (
-            f"{percent(1 / preferred.shown)}): unless the order of the objects carries the answer, participants prefer "
-        )
-        text += "a position, and no model corrects for it. Was the order random?"
+    if preferred is not None and not preferred.by_design():
+        text = f"{preferred.in_words()}. If objects were shown in random order, and the file lists them as they were "
+        text += "shown, participants prefer this position, and no model corrects for it."
         yield Finding("preferred_position", text, {"share": preferred.share}, level=WARNING)
 
 
