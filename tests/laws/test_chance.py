@@ -73,7 +73,6 @@ STATISTICS = {  # file:function -> in which tables below it is, or what else it 
     "evaluation/response_checks.py:at_least": "NULLS",
     "evaluation/response_checks.py:response_checks": "NULLS",
     "evaluation/response_checks.py:_positions": "NULLS",
-    "evaluation/response_checks.py:most_chosen": CUT,
     "exports/alignment.py:table": "the interval of the embedding's own standard error, which is tested as that",
     "exports/models.py:beats_chance": "NULLS",
     "exports/models.py:reported": "NULLS",
