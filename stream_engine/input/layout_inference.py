@@ -2,6 +2,7 @@
 guessed."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from shlex import quote
@@ -25,6 +26,7 @@ from stream_engine.formats.example_reading import example_reading
 from stream_engine.formats.field_values import number_of, quoted
 from stream_engine.formats.inference import understood
 from stream_engine.formats.json_places import is_utf8
+from stream_engine.formats.opposite_answers import opposite_answers
 from stream_engine.formats.options import FIRST_OF, UnusableOptions
 from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Reading, in_doubt
 from stream_engine.formats.record_columns import Records
@@ -150,8 +152,18 @@ def _doubtful_rows(settings: Settings) -> list[Decision]:
         return []
     records, options = matching(first_records(settings), settings.input.where), event_options(settings)
     says = doubtful_versions(records, columns_of(records, options.columns), options.answers_by, options.codes)
+    says += opposite_answers(_answers(settings), SCREEN in options.columns)
     doubtful = [Decision(IN_DOUBT, "counted", text) for text in says]
     return [*doubts(records, options.columns, settings.input.drop_duplicates), *doubtful]
+
+
+def _answers(settings: Settings) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
+    """The participant and the comparisons of each of the first answers that these settings read."""
+    ingest = RecordDecoder(event_options(settings)._replace(provenance=True), settings.input.format)
+    with suppress(UnusableOptions, ValueError):
+        for record in first_of_files(settings):
+            for block in ingest.blocks([record]):
+                yield from answers(block.decoded)
 
 
 def _with_times_of_copies(settings: Settings) -> Settings:

@@ -206,12 +206,14 @@ def _reversed(facts: Facts) -> Iterator[Finding]:
     if gain is None or error is None or of_reversed is None or as_is is None:
         return
     few = facts.n_questions is not None and facts.n_questions < MIN_HELD_OUT  # which a map may give either way
-    if gain < REVERSED_ERRORS * error or of_reversed <= as_is or few:
+    at_chance = of_reversed < 0.5 + 1.96 * sqrt(0.25 / max(facts.held_out, 1))  # as where some answers are reversed
+    if gain < REVERSED_ERRORS * error or of_reversed <= as_is or few or at_chance:
         return
     direction = "nearer" if facts.read_as.get("answer_is") == "farther" else "farther"
     text = "Answers may name the less similar object: if each is reversed, a map predicts held-out comparisons better "
     text += f"({percent(of_reversed)} against {percent(as_is)}; log loss lower by {gain:.3f} nats, SE {error:.3f}). "
-    text += f"{_capitalized(COMPARE)}; --answer-is {direction} reverses all of them."
+    text += f"{_capitalized(COMPARE)}; --answer-is {direction} reverses all of them (if preview names participants or "
+    text += "rows with opposite answers, correct these alone)."
     yield Finding("reversed", text, {"accuracy": of_reversed, "gain": gain}, facts.preview, WARNING)
 
 
