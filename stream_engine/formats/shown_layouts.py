@@ -165,7 +165,9 @@ def _of_answer(records: Records, group: list[Column], answer: Answer) -> Iterato
             bool(ANCHOR & set(anchor.words)),
             len(group),
         )
-        why = f"{share:.0%} of the anchors are options of other questions; an anchor is never the answer"
+        n_own = sum(bool(a) and a == b for a, b in zip(anchor.values, column.values))  # such as catch trials
+        why = f"{share:.0%} of the anchors are options of other questions; "
+        why += f"in {n_own:,} rows the answer is the anchor itself" if n_own else "an anchor is never the answer"
         clear = (
             sign
             or chosen

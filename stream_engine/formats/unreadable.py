@@ -20,6 +20,7 @@ from stream_engine.formats.doubtful_rows import spelt_as_numbers
 from stream_engine.formats.event_fields import filter_of
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.long_tables import MIN_NUMBERED, melted
+from stream_engine.formats.other_tasks import of_other_task
 from stream_engine.formats.participant_columns import participant
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.row_per_object import MAX_PLACES, are_ranks, of_ranks, row_per_object
@@ -169,7 +170,7 @@ def _of_kind(records: Records) -> str:
             "the first line holds answers, not names of columns; next: columns are called 1, 2, 3 then, as in "
             f"{COMMAND} --no-header --type triplet --columns anchor=1,near=2,far=3"
         )
-    if fact := _paths_beside_names(columns) or row_per_object(records):
+    if fact := _paths_beside_names(columns) or row_per_object(records) or of_other_task(records):
         return fact
     shares = [column for column in columns if SHARE & set(column.words) and all(map(_is_part, column.distinct))]
     if shares and len(shares[0].distinct) > 2:

@@ -297,7 +297,7 @@ def _each_its_rows(candidates: list[Settings]) -> str:
     for number, candidate in enumerate(candidates):
         copy = path.with_name(f"copy_{number}_of_{path.name}" if number > 1 else f"copy_of_{path.name}")
         if number:
-            steps.append(f"cp {quote(str(path))} {quote(str(copy))}")
+            steps.append(f"copy the file, as a sum counts each file once: cp {quote(str(path))} {quote(str(copy))}")
         source = (str(copy),) if number else candidate.source
         part = structs.replace(candidate, state=ascii_uppercase[number], source=source)
         steps.append(f"{command_of(part)} ({'; '.join(examples(candidate, 1))})")
