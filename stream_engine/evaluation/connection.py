@@ -5,6 +5,7 @@ that few questions join (`evaluation.weak_joins`), they are as good as unknown.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -49,6 +50,42 @@ def questions_across(snapshot: Snapshot, sets: np.ndarray) -> int:
         int(np.any([sets[columns[0]] != sets[other] for other in columns[1:]], axis=0).sum())
         for columns in different_questions(snapshot) or []
     )
+
+
+class JoiningObject(NamedTuple):
+    """An object without which others fall into sets, and the objects of all of these but the largest."""
+
+    object: int
+    smaller: list[int]
+
+
+MIN_JOINED, MAX_JOINED = 3, 300  # objects of a set that one object joins; objects among which it is looked for
+
+
+def joining_object(snapshot: Snapshot) -> JoiningObject | None:
+    """The object that alone joins the most others with the rest: every question about both has it. None where no object
+    does so for `MIN_JOINED` others, and for more than `MAX_JOINED` objects. O(q + n^2)."""
+    questions, n = different_questions(snapshot), len(snapshot.objects)
+    if questions is None or n > MAX_JOINED:
+        return None
+    first, second = (
+        np.concatenate(sides)
+        for sides in zip(*((one, other) for columns in questions for one in columns for other in columns))
+    )
+    pairs = np.unique(np.asarray(first, np.int64) * n + second)
+    first, second = pairs // n, pairs % n
+    degrees = np.bincount(first[first != second], minlength=n)
+    best: JoiningObject | None = None
+    if 2 * degrees[degrees > 0].min(initial=n) > n:  # then no object divides the others
+        return None
+    for each in range(n):
+        rest = (first != each) & (second != each) & (first != second)
+        sets = joined(first[rest], second[rest], n)
+        sizes = np.bincount(sets[sets >= 0], minlength=1)
+        smaller = np.flatnonzero((sets > 0) & (sizes[sets] >= MIN_JOINED))
+        if len(smaller) and (best is None or len(smaller) > len(best.smaller)):
+            best = JoiningObject(each, smaller.tolist())
+    return best
 
 
 def are_connected(sets: np.ndarray | None) -> bool:

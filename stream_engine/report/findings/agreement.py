@@ -96,6 +96,17 @@ def _copies(facts: Facts) -> int:
     return 0 if facts.participants is None else int(facts.participants.responding.duplicates.sum())
 
 
+def most_of_repeated_answers(facts: Facts) -> float | None:
+    """The share of the answers to questions that a participant answered again which one participant gave; None where
+    it is less than one half."""
+    votes = facts.published.snapshot.section("worker_votes")
+    if not votes:
+        return None
+    n = np.asarray(votes["n_lo"], np.int64) + np.asarray(votes["n_hi"], np.int64)
+    again = np.bincount(np.asarray(votes["worker"], np.int64)[n > 1], n[n > 1])
+    return float(again.max() / again.sum()) if len(again) > 1 and 2 * again.max() >= again.sum() > 0 else None
+
+
 def says_how_often_again(facts: Facts) -> bool:
     """Whether test-retest agreement is known and does not rest on copies, each of which makes two answers."""
     themselves, answers = (figure(facts.ceiling, name) for name in ("themselves", "own_answers"))
@@ -239,6 +250,8 @@ def agreement(facts: Facts) -> Iterator[Finding]:
             text += f"to the same question in {percent(themselves)}"
             notes = [f"{count(again)} comparisons"] if again else []
             notes += [_AMONG] if copies else []
+            most = most_of_repeated_answers(facts)
+            notes += [f"{percent(most, 0)} of them by one participant, on whom it rests"] if most else []
             text += f" ({'; '.join(notes)})." if notes else "."
             yield Finding("test_retest_agreement", text, {"share": themselves, "answers": again})
     if not summary["triplets"] or not facts.published.snapshot.section("triplet_counts"):

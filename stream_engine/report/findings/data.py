@@ -67,6 +67,14 @@ def connected(facts: Facts) -> Iterator[Finding]:
         )
         figures = {"sets": len(sizes), "sizes": sizes.tolist(), "questions_across": facts.questions_across}
         yield Finding("disconnected", text, figures, _largest_set_alone(facts, set_of), WARNING)
+    elif (joining := facts.joined_by_one_object) and not facts.too_few[joining.smaller].any():
+        name, others = facts.published.snapshot.objects[joining.object], joining.smaller
+        text = f"{name} alone joins {some(len(others), 'object')} ("
+        text += f"{listing([facts.published.snapshot.objects[i] for i in others], 3)}) with the others: without it, no "
+        text += (
+            "question is about objects of both. How the two sets lie to each other rests on it alone. Ask questions "
+        )
+        yield Finding("joined_by_one", f"{text}that span them.", {"objects": len(others)}, level=WARNING)
     if never := int((set_of < 0).sum()):
         yield Finding(
             "never_compared",

@@ -10,7 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from connectors import split_uri
-from stream_engine.evaluation.connection import are_connected, components, questions_across
+from stream_engine.evaluation.connection import (
+    JoiningObject,
+    are_connected,
+    components,
+    joining_object,
+    questions_across,
+)
 from stream_engine.evaluation.copied_participants import CopiedParticipant, copied_participants
 from stream_engine.evaluation.few_comparisons import comparisons_by_object, too_few
 from stream_engine.evaluation.kept_responses import kept_responses
@@ -251,6 +257,11 @@ class Facts:
         """(n,) bool: objects with too few comparisons to be placed; those without any are on no map."""
         comparisons, n = self.comparisons_by_object, len(self.published.snapshot.objects)
         return too_few(comparisons, n) & (comparisons is None or comparisons > 0)
+
+    @cached_property
+    def joined_by_one_object(self) -> JoiningObject | None:
+        """The object without which the others fall into two sets; None where there is none."""
+        return joining_object(self.published.snapshot)
 
     @property
     def connected(self) -> bool:

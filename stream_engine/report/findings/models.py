@@ -267,6 +267,17 @@ def object_map(facts: Facts) -> Iterator[Finding]:
         return
     of_answers, of_prediction = _supported(report, int(d), chosen), _for_prediction(report, int(d), chosen)
     yield from (*of_answers, *_picture(report, f"the {int(d)} dimensions"), *of_prediction)
+    yield from _which_dimensions(facts, int(d))
+
+
+def _which_dimensions(facts: Facts, d: int) -> Iterator[Finding]:
+    """Which number of dimensions is which, where the page has several."""
+    of_groups = figure(facts.cluster_answer, "dimensions")
+    if not of_groups or of_groups == d:
+        return
+    text = f"Numbers of dimensions on this page: the map has {d}, for prediction; groups were sought in "
+    text += f"{int(of_groups)}" + ("; the picture has 2." if d > 2 else ".")
+    yield Finding("which_dimensions", text, {"map": d, "groups": of_groups})
 
 
 def _picture(report: Mapping[str, Any], whole: str) -> Iterator[Finding]:

@@ -33,7 +33,8 @@ def section(material: Material) -> Section | None:
     trees, source, unit = _fitted(material) or _of_map(material)
     if not trees:
         return None
-    names = [[material.names[i] for i in tree.ids.tolist()] for tree in trees]
+    few = material.facts.too_few
+    names = [[f"{material.names[i]}{' *' if few[i] else ''}" for i in tree.ids.tolist()] for tree in trees]
     drawings = numbered([draw(tree.merges, called) for tree, called in zip(trees, names)])
     tables = [
         table(tree.merges, called)._replace(name=drawing.name) for tree, called, drawing in zip(trees, names, drawings)
@@ -47,6 +48,8 @@ def section(material: Material) -> Section | None:
             f"branches at {merges[-1, 2]:.3g}, {unit})."
         )
     notes = ["Any set of answers gives a tree, even if there are no clusters."]
+    if any(few[tree.ids].any() for tree in trees):
+        notes.append("* Too few comparisons: where this object joins is uncertain.")
     if not material.facts.connected:
         notes.append(f"Sets that {material.facts.apart} have a tree each.")
     if max(len(tree.ids) for tree in trees) > MAX_DRAWN:

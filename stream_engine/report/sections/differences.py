@@ -23,7 +23,8 @@ WHO = (
 )
 PEOPLE = (
     "Slope: how sharply a participant distinguishes, compared with the group (1). Axis columns: weight relative to the "
-    "slope; 1 as for the group, 0 if the axis does not count."
+    "slope; 1 as for the group, 0 if the axis does not count. Both are estimates without an interval; the "
+    "fewer answers a participant gave, the more they are drawn towards those of the group."
 )
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from typing import Any
 
-from stream_engine.clustering.sentence import CANNOT_TELL, NOT_SEPARABLE, by_themselves, is_certain
+from stream_engine.clustering.sentence import CANNOT_TELL, NOT_SEPARABLE, are_separated, by_themselves, is_certain
 from stream_engine.data import installed_version
+from stream_engine.evaluation.participants import MIN_PARTICIPANTS
 from stream_engine.evaluation.responses import are_held_out_by_screen
 from stream_engine.report import Section, Table
 from stream_engine.report.findings.agreement import difference_tests
@@ -18,6 +19,7 @@ from stream_engine.report.findings.words import apa_p_value, count, listing, p_v
 from stream_engine.report.material import Material
 from stream_engine.report.sections.dendrogram import ADDS
 from stream_engine.state.artifact import PRELIMINARY, Artifact, figure
+from stream_engine.state.merging import are_of_three
 
 CITED = {  # kind of artifact -> what was done, and whom to cite
     "embedding": (
@@ -199,7 +201,8 @@ def _accuracy(facts: Facts, report: Mapping[str, Any]) -> Iterator[str]:
     if report.get("held_out") == "judgements":
         together = "with all its comparisons"
         if are_held_out_by_screen(facts.published.snapshot):
-            together = "with all comparisons of the same participant about the same object"
+            same = "three objects" if are_of_three(facts.published.snapshot.counters) else "object"
+            together = f"with all comparisons of the same participant about the same {same}"
         yield f"Its accuracy was estimated by cross-validation on other answers, each held out {together}."
     text = f"It predicted {_percent(share)} of {f'{count(n)} ' if n else ''}held-out comparisons correctly, "
     text += _interval(share, error)
@@ -229,6 +232,10 @@ def _differences(report: Mapping[str, Any]) -> Iterator[str]:
         tests = difference_tests(differences)
         were = "were" if tests else "were not"
         yield f"Individual differences {were} significant ({'; '.join(tests) or f'score test, {apa_p_value(p)}'})."
+        n, p_groups = figure(differences, "groups", "count"), figure(differences, "groups", "p_value")
+        if n is not None and p_groups is not None and (figure(differences, "participants") or 0) >= MIN_PARTICIPANTS:
+            groups = f"{count(n)} groups" if n > 1 else "No separate groups"
+            yield f"{groups} of participants were found ({apa_p_value(p_groups)})."
 
 
 def _groups(answer: Mapping[str, Any]) -> Iterator[str]:
@@ -253,6 +260,10 @@ def _groups(answer: Mapping[str, Any]) -> Iterator[str]:
             "The adjusted Rand index (Hubert & Arabie, 1985) with the partition of a replication is expected to be "
             + ("> .99." if is_certain(low) else f"{_apa(ari)}, 95% CI [{_apa(low)}, {_apa(high)}].")
         )
+    for each in answer.get("subgroups") or ():
+        if isinstance(each, Mapping) and are_separated(each):
+            of, parts = (int(figure(each, name) or 0) for name in ("group", "k"))
+            yield f"Group {of} split again into {parts} groups, {each['grade']}."
 
 
 def _percent(share: float) -> str:
