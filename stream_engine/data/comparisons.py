@@ -144,6 +144,7 @@ class Provenance(NamedTuple):
     seconds: np.ndarray = np.empty(0)  # (e,) float64 response time, NaN if not given; or empty
     shown: np.ndarray = np.empty(0, np.int32)  # (e,) int32 objects of which one was chosen, else 0; or empty
     position: np.ndarray = np.empty(0, np.int32)  # (e,) int32 where the chosen one stood among them, from 0; or empty
+    catch_key: np.ndarray = np.empty(0, np.uint64)  # (c,) the same for copies of a catch trial, 0 if unknown; or empty
 
 
 class Kinds(NamedTuple):

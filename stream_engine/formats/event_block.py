@@ -19,7 +19,7 @@ from stream_engine.formats.event_fields import LABEL, PICK, TRIPLET
 from stream_engine.formats.expand import FINE, SAME, Faults, explain, faults_of, name_flags
 from stream_engine.formats.expand_in_pieces import AcceptedOrigins, EventArrays, Pieces
 from stream_engine.formats.options import EventOptions
-from stream_engine.formats.validate import CatchTrial, Event
+from stream_engine.formats.validate import CatchTrial, Event, trial_key
 
 MAX_UNKNOWN = 100  # names of unknown fields that a decoder remembers
 
@@ -168,7 +168,11 @@ class Block:
             if passed is None:
                 self.refused.append((row, _fault_of(events, faults, event, names, self._columns)))
             else:
-                self.add_catch_trial(row, CatchTrial(self._worker_of(events, event), passed))
+                worker, origins = self._worker_of(events, event), events.origins
+                moment = (float("nan"),) * 2
+                if origins is not None:
+                    moment = float(origins.time[event]), float(origins.seconds[event])
+                self.add_catch_trial(row, CatchTrial(worker, passed, trial_key(worker, *moment, "\n".join(names))))
         rejected = []
         for row, fault in sorted(self.refused, key=itemgetter(0)):
             begin, value = locate(row)
@@ -213,6 +217,7 @@ class Block:
             samplers,
             np.array([number_of[trial.worker] for trial in trials], np.int32),
             np.array([trial.passed for trial in trials], bool),
+            np.array([trial.key for trial in trials], np.uint64),
             origins.seconds,
         )
 

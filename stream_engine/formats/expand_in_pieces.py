@@ -54,6 +54,7 @@ class AcceptedOrigins(NamedTuple):
     samplers: list[str]
     catch_worker: np.ndarray  # (c,) int32
     catch_passed: np.ndarray  # (c,) bool
+    catch_key: np.ndarray  # (c,) uint64
     seconds: np.ndarray  # (a,) float64
 
 
@@ -204,6 +205,7 @@ class Pieces:
             origins.samplers,
             origins.seconds[accepted],
             *(column[accepted] for column in self._positions),
+            catch_key=origins.catch_key if begins else origins.catch_key[:0],
         )
 
 

@@ -27,7 +27,9 @@ class Repeats:
     _times: dict[str, set[float]] = field(default_factory=dict)
 
     def without(self, decoded: DecodedEvents) -> DecodedEvents:
-        """The block, which is looked at; without its repeated responses where they are to be dropped."""
+        """The block, which is looked at; without its repeated responses, and copies of catch trials, where they are to
+        be dropped."""
+        decoded = self._without_copied_catch_trials(decoded)
         provenance, kinds = decoded.provenance, decoded.kinds
         if provenance is None or kinds is None or provenance.continues or kinds.goes_on or not len(provenance.worker):
             return decoded
@@ -56,6 +58,17 @@ class Repeats:
     def _repeated(self) -> dict[str, int]:
         """How many responses each participant sent twice, where their times mean something; most first."""
         return {who: n for who, n in self.of_participant.most_common() if len(self._times[who]) >= MIN_DIFFERENT_TIMES}
+
+    def _without_copied_catch_trials(self, decoded: DecodedEvents) -> DecodedEvents:
+        provenance = decoded.provenance
+        if not self.drop or provenance is None or not provenance.catch_key.any():
+            return decoded
+        stays = np.ones(len(provenance.catch_key), bool)
+        for trial, key in enumerate(provenance.catch_key.tolist()):
+            stays[trial] = not key or key not in self._hashes_before
+            self._hashes_before.add(key)
+        columns = ("catch_worker", "catch_passed", "catch_key")
+        return decoded._replace(provenance=provenance._replace(**{c: getattr(provenance, c)[stays] for c in columns}))
 
     def in_words(self, option: str = "--drop-duplicates") -> str:
         """Who sent how many responses twice, and what to do; what was dropped though its times mean nothing. "" where

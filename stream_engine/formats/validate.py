@@ -6,6 +6,8 @@ order of the contract; id, worker, sampler, weight, time, votes. `expand` checks
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from stream_engine.data.comparisons import EVENT_TYPES, MAX_LIST, READABLE_TYPES, InvalidEvent
@@ -60,9 +62,18 @@ class Event(NamedTuple):
 class CatchTrial(Exception):
     """The event is a catch trial: not a response, but information about its worker."""
 
-    def __init__(self, worker: str | None, passed: bool):
+    def __init__(self, worker: str | None, passed: bool, key: int = 0):
         super().__init__(worker, passed)
         self.worker, self.passed = worker, passed
+        self.key = key  # the same for copies of a trial, 0 where no time tells them
+
+
+def trial_key(worker: str | None, time: float, seconds: float, objects: str) -> int:
+    """The key of a catch trial: 0 without a participant or a time."""
+    if not worker or (math.isnan(time) and math.isnan(seconds)):
+        return 0
+    digest = blake2b(f"{worker}\n{time!r}\n{seconds!r}\n{objects}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") | 1
 
 
 def read_event(cell: Cell, event_fields: EventFields, text: bool) -> Event:
@@ -81,7 +92,7 @@ def read_event(cell: Cell, event_fields: EventFields, text: bool) -> Event:
     if (source := event_fields.catch_input) is not None:
         passed = catch_passed(source, cell(source), text)
         if passed is not None:
-            raise CatchTrial(optional_name("worker", cell(optional["worker"]), text), passed)
+            raise _catch_trial(cell, event_fields, text, passed)
     kind = event_fields.only_kind
     if kind is None:
         kind = _kind(cell(event_fields.type_input), text)
@@ -103,6 +114,19 @@ def read_event(cell: Cell, event_fields: EventFields, text: bool) -> Event:
             votes = shared_votes(cell(share), cell(total), text)
     seconds = response_time({name: cell(optional[name]) for name in PACE}, text)
     return Event(kind, names, worker, weight, time, sampler, votes, seconds)
+
+
+def _catch_trial(cell: Cell, event_fields: EventFields, text: bool, passed: bool) -> CatchTrial:
+    """A catch trial: of its other fields, those that tell copies of it, if they can be read."""
+    optional = event_fields.optional
+    worker = optional_name("worker", cell(optional["worker"]), text)
+    key = 0
+    with suppress(InvalidEvent):
+        time = time_of(cell(optional["time"]), text, event_fields.latest_time())
+        seconds = response_time({name: cell(optional[name]) for name in PACE}, text)
+        inputs = sorted({name for fields in event_fields.by_kind for field in fields for name in field.inputs})
+        key = trial_key(worker, time, seconds, "\n".join(str(cell(name)) for name in inputs))
+    return CatchTrial(worker, passed, key)
 
 
 def _kind(value: Any, text: bool) -> int:

@@ -51,3 +51,20 @@ def test_the_three_who_sent_most_are_named_and_the_others_counted():
     sent = Counter({"a": 4, "b": 9, "c": 2, "d": 7, "e": 3})
     repeats = Repeats(of_participant=sent, _times={who: {1.0, 2.0, 3.0} for who in sent})
     assert states(repeats.in_words(), "25 responses … by b (9), d (7), a (4) and 2 more")
+
+
+@pytest.mark.parametrize("drop", [True, False])
+@pytest.mark.parametrize("by_anchor", [True, False])
+def test_copies_of_catch_trials_are_dropped_with_those_of_answers(drop, by_anchor):
+    """Two trials, one of which was sent twice; one without a time is no copy of another."""
+    columns = {"catch": ("anchor",)} if by_anchor else {"catch": ("catch",)}
+    catch = {"anchor": "a", "near": "a", "far": "c"} if by_anchor else ANSWER | {"catch": True}
+    events = [catch | {"worker": "w", "time": at} for at in (1, 2, 1)] + [catch | {"worker": "w"}] * 2
+    events += [ANSWER | {"worker": "w", "time": at} for at in (3, 4, 3)]
+    read = decoder("json", EventOptions(provenance=True, columns=columns))
+    told = Repeats(drop).without(read("\n".join(map(json.dumps, events)).encode()))
+    assert told.provenance.catch_passed.tolist() == [True] * (4 if drop else 5)
+    assert len(told.triplets) == (2 if drop else 3)
+    alone = Repeats(drop)
+    blocks = [alone.without(read(json.dumps(each).encode())) for each in events]
+    assert sum(len(block.provenance.catch_passed) for block in blocks) == (4 if drop else 5)
