@@ -223,17 +223,17 @@ class _Draft:
                 near, far = far, near
             is_one = len(anchor) == len(near) == len(far) == 1
             rows.append(Comparison(who[row], anchor[0], near[0], far[0]) if is_one else None)
-        anchors, far = self.fields["anchor"], "".join(self.fields.get("far", ()))
-        found = screens(questions, rows, self.roles(), anchors[0], far)
+        anchors, far_column = self.fields["anchor"], "".join(self.fields.get("far", ()))
+        found = screens(questions, rows, self.roles(), anchors[0], far_column)
         if found is None:
             return
         self.columns[SCREEN] = (found.column,)
-        together = f"all answers of a participant about {together_by(found.column, far)} are held out together"
+        together = f"all answers of a participant about {together_by(found.column, far_column)} are held out together"
         why = f"{questions.size:,} rows are comparisons of {found.n_screens:,} screens: {together}"
         if found.is_called_so:
             self.decisions.append(Decision("screens", found.column, why))
         else:
-            numbered = found.column not in (*anchors, far)
+            numbered = found.column not in (*anchors, far_column)
             text = f"{seems_of_screens(questions.size, found)}, so {together} (that is what {SCREEN}={found.column} "
             text += "says). "
             text += f"Column {found.column} numbers the screens; " if numbered else ""

@@ -168,11 +168,7 @@ class Block:
             if passed is None:
                 self.refused.append((row, _fault_of(events, faults, event, names, self._columns)))
             else:
-                worker, origins = self._worker_of(events, event), events.origins
-                moment = (float("nan"),) * 2
-                if origins is not None:
-                    moment = float(origins.time[event]), float(origins.seconds[event])
-                self.add_catch_trial(row, CatchTrial(worker, passed, trial_key(worker, *moment, "\n".join(names))))
+                self.add_catch_trial(row, self._catch_trial(events, event, names, passed))
         rejected = []
         for row, fault in sorted(self.refused, key=itemgetter(0)):
             begin, value = locate(row)
@@ -191,6 +187,13 @@ class Block:
             unknown_fields=unknown,
             rest=pieces.of(others) if others else (),
         )
+
+    def _catch_trial(self, events: Piece, event: int, names: list[str], passed: bool) -> CatchTrial:
+        worker, origins = self._worker_of(events, event), events.origins
+        if origins is None:
+            return CatchTrial(worker, passed)
+        time, seconds = float(origins.time[event]), float(origins.seconds[event])
+        return CatchTrial(worker, passed, trial_key(worker, time, seconds, "\n".join(names)))
 
     def _worker_of(self, events: Piece, event: int) -> str | None:
         number = -1 if events.origins is None else int(events.origins.worker[event])

@@ -205,8 +205,7 @@ class Pieces:
             origins.samplers,
             origins.seconds[accepted],
             *(column[accepted] for column in self._positions),
-            catch_key=origins.catch_key if begins else origins.catch_key[:0],
-        )
+        )._replace(catch_key=origins.catch_key if begins else origins.catch_key[:0])
 
 
 class LazyBlocks:

@@ -117,12 +117,16 @@ def _numbered(answers: Iterable[Answer]) -> tuple[_Compared | None, list[str]]:
     numbers, nth = {name: number for number, name in enumerate(names)}, dict.fromkeys(names, 0)
     pairs: dict[frozenset[str], int] = {}
     objects: dict[str, int] = {}
-    person, anchor, half, rows = [], [], [], []
+    person: list[int] = []
+    anchor: list[int] = []
+    half: list[int] = []
+    rows: list[tuple[int, int, int]] = []
     for name, comparisons in listed:
         if name in numbers:
             for one in comparisons:
                 near, far = (one[:2], (one[0], one[2])) if len(one) == 3 else (one[:2], one[2:])
-                rows.append((*(pairs.setdefault(frozenset(pair), len(pairs)) for pair in (near, far)), len(person)))
+                of_near, of_far = (pairs.setdefault(frozenset(pair), len(pairs)) for pair in (near, far))
+                rows.append((of_near, of_far, len(person)))
             person.append(numbers[name])
             anchor.append(objects.setdefault(comparisons[0][0], len(objects)))
             half.append(2 * numbers[name] + (2 * nth[name] >= sizes[name]))

@@ -7,7 +7,7 @@ are so only by chance: how often, the other rows tell (`_expected_against`).
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from math import exp, sqrt
 from typing import NamedTuple
@@ -73,11 +73,9 @@ def screens(
     candidates = [
         (name, blocks) for name, column in records.columns.items() if (blocks := _of_column(name, column, rows, taken))
     ]
-    adjacent = [list(run) for key, run in groupby(rows, key=lambda row: row and (row.who, row.anchor)) if key]
-    candidates.append((anchor, _divided(adjacent)))
+    candidates.append((anchor, _divided(_runs(rows, lambda row: row.anchor))))
     if far:
-        of_set = groupby(rows, key=lambda row: row and (row.who, frozenset(row[1:])))
-        candidates.append((far, _divided([list(run) for key, run in of_set if key])))
+        candidates.append((far, _divided(_runs(rows, lambda row: frozenset(row[1:])))))
     seen = [(name, *_screens_among(blocks, len(rows))) for name, blocks in candidates]
     likely = [Screens(name, False, n_screens, are_certain) for name, n_screens, are_certain in seen if n_screens]
     return max(likely, key=lambda each: each.are_certain, default=None)
@@ -163,6 +161,12 @@ def _of_column(name: str, column: Column, rows: Sequence[Comparison | None], tak
     if several > (1 - MIN_IMPLIED) * len(rows) or (of_answer and len({*map(len, blocks.values())}) > 1):
         return []
     return [*blocks.values()]
+
+
+def _runs(rows: Sequence[Comparison | None], about: Callable[[Comparison], object]) -> list[Block]:
+    """Rows one after another of one participant and about the same."""
+    runs = groupby(rows, key=lambda row: row and (row.who, about(row)))
+    return [[row for row in run if row is not None] for key, run in runs if key is not None]
 
 
 def _divided(runs: Sequence[Block]) -> list[Block]:

@@ -86,12 +86,12 @@ def _inferred(settings: Settings, command: str) -> PreparedSettings:
     problem, text = "", _not_utf8(settings)
     encodings = likely_encodings(text) if text else []
     encoding = encodings[0].encoding if encodings else events.encoding
-    first = (
+    decoded_settings = (
         settings
         if is_utf8_in_part(text)
         else structs.replace(settings, input=structs.replace(events, encoding=encoding))
     )
-    for layout in (*_layouts(first), structs.replace(events, encoding=encoding)):
+    for layout in (*_layouts(decoded_settings), structs.replace(events, encoding=encoding)):
         layout_settings = structs.replace(settings, input=layout)
         records = with_later_marks(layout_settings, first_records(layout_settings))
         if (again := other_header(matching(records, events.where))) is not None:
