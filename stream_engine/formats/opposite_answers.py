@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 MIN_ANSWERS, MIN_OF_HALF = 20, 15  # of a participant, for each is a test
-MAX_ANSWERS, MAX_CELLS = 20_000, 4_000_000  # that are looked at; of the similarities of all halves
+MAX_ANSWERS, MAX_CELLS = 10_000, 4_000_000  # that are looked at; of the similarities of all halves
 N_PARTS = 10  # of a file without participants
 LEVEL = 0.005  # of the tests of all participants together
 CARRIES_OVER = 4.0  # standard errors

@@ -197,10 +197,11 @@ def _divided(runs: Sequence[Block]) -> list[Block]:
 
 
 def _is_implied(block: Block) -> bool:
-    """Whether one ranking or choice implies all rows: of one anchor, or two of an odd one out of three objects."""
+    """Whether one ranking or choice implies all rows: of one anchor, or two of the odd or the most central one of three
+    objects."""
     if len(block) == 2 and block[0].anchor != block[1].anchor:
         (_, *first), (_, anchor, near, far) = block
-        return first == [near, anchor, far]
+        return first in ([near, anchor, far], [far, near, anchor])
     one_anchor = len({row.anchor for row in block}) == 1
     return len(block) > 1 and one_anchor and _is_one_ranking([(row.near, row.far) for row in block])
 

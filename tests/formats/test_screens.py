@@ -196,6 +196,9 @@ def judged(kind, noise, shown=3, seed=1, n_participants=20, n_blocks=20):
             case "odd":
                 one, other, odd = nearer(anchor, anchor, *names[:2])
                 return [(one, other, odd), (other, one, odd)]
+            case "central":
+                central, one, other = nearer(anchor, anchor, *names[:2])
+                return [(one, central, other), (other, central, one)]
             case "pairs":
                 return [(anchor, *nearer(anchor, *pair)) for pair in combinations(names, 2)]
             case "standard":
@@ -217,11 +220,13 @@ def screens_of(rows, column="", far="far"):
 
 
 @pytest.mark.parametrize("column", ["", "ronda"])
-@pytest.mark.parametrize(("kind", "shown"), [("choice", 3), ("choice", 5), ("choice", 8), ("ranking", 4), ("odd", 3)])
+@pytest.mark.parametrize(
+    ("kind", "shown"), [("choice", 3), ("choice", 5), ("choice", 8), ("ranking", 4), ("odd", 3), ("central", 3)]
+)
 def test_blocks_of_one_answer_each_are_screens_though_their_anchors_repeat(kind, shown, column):
     found = screens_of(judged(kind, 0.3, shown), column)
     assert found.n_screens == 400 and found.are_certain
-    assert found.column == ("far" if kind == "odd" else column or "anchor")
+    assert found.column == ("far" if kind in ("odd", "central") else column or "anchor")
 
 
 @pytest.mark.parametrize("column", ["", "pagina"])
