@@ -21,6 +21,7 @@ from stream_engine.formats.named_layouts import (
     two_and_odd,
     two_pairs,
 )
+from stream_engine.formats.other_tasks import loop_of_answers
 from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Proposal, Ranked, Reading
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.record_filters import filters_as_text, keeps, matching
@@ -113,7 +114,7 @@ def _understood(records: Records, questions: Sequence[str] = ()) -> Understandin
         return Understanding([], of_verdicts)
     if best or not obstacles:
         best = best or candidates(records)
-    if not best and (fact := best_and_worst(records)):
+    if not best and (fact := best_and_worst(records) or loop_of_answers(records)):
         return Understanding([], Obstacle(fact))
     return Understanding(best, None if best else next(iter(obstacles), None))
 

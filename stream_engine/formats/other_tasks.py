@@ -28,10 +28,10 @@ MIN_COORDINATES = 20  # different values of a position
 def of_other_task(records: Records) -> str:
     """What to say of a table of another task; "" where it is none of them."""
     columns = [column for column in records.columns.values() if column.distinct]
-    for says in (_piles, _piles_of_columns, _coordinates, _ranks_of_columns, _pairs_in_cells, _slider, _loop):
+    for says in (_piles, _piles_of_columns, _coordinates, _ranks_of_columns, _pairs_in_cells, _slider):
         if fact := says(records, columns):
             return fact
-    return ""
+    return loop_of_answers(records)
 
 
 _ASSUMPTION = (
@@ -220,15 +220,21 @@ def _slider(records: Records, columns: Sequence[Column]) -> str:
     return ""
 
 
-def _loop(records: Records, columns: Sequence[Column]) -> str:
-    """The answers to a question that a survey repeats, without what was shown."""
+def loop_of_answers(records: Records) -> str:
+    """What to say of the answers to a question that a survey repeats, without what was shown; "" of others.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> loop_of_answers(records_of({f"{n}_Q2": ["cat", "dog"] for n in range(1, 7)})).partition("(")[0]
+    'columns 1_Q2, 2_Q2, ... repeat one question 6 times '
+    """
+    columns = [column for column in records.columns.values() if column.distinct]
     bodies: dict[str, list[str]] = {}
     for column in columns:
         number, _, rest = column.name.partition("_")
         if number.isdecimal() and rest:
             bodies.setdefault(rest, []).append(column.name)
     repeated = {rest: names for rest, names in bodies.items() if len(names) >= MIN_NUMBERED}
-    if not repeated or any(is_textual([records.columns[names[0]]]) for names in repeated.values() if len(repeated) > 2):
+    if not repeated or any(is_textual([records.columns[names[0]]]) for names in repeated.values() if len(repeated) > 1):
         return ""
     names = [name.replace("{n}", "1") for name in next(iter(repeated.values()))]
     return (

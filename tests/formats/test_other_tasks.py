@@ -47,6 +47,10 @@ def rows_of(kind, seed=2):
             ("id", *(f"{n}_Q2_{side}" for n in range(1, 21) for side in (1, 2))),
             *((f"R_{n}", *source.choices(("1", "2", ""), k=40)) for n in range(9)),
         ],
+        "loop of names": [
+            ("id", *(f"{n}_Q2" for n in range(1, 21))),
+            *((f"R_{n}", *source.choices(OBJECTS, k=20)) for n in range(9)),
+        ],
         "ranks": [
             ("who", "anchor", *(f"rank_{name}" for name in OBJECTS)),
             *((who, anchor, *(ranks.get(name, "") for name in OBJECTS)) for who, anchor, ranks in ranked),
@@ -71,6 +75,7 @@ def rows_of(kind, seed=2):
         ("pairs", "pair_1, pair_2, more_similar hold two objects in a cell"),
         ("options", "options holds two objects in a cell"),
         ("loop", "a loop of a survey"),
+        ("loop of names", "1_Q2, 2_Q2, ... repeat one question 20 times"),
         ("ranks", "hold the rank of an object each"),
         ("ranks alone", "no column what they were compared with"),
     ],
