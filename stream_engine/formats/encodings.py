@@ -31,6 +31,7 @@ COMMON = (
     ),
     *("iso8859_8", "iso8859_13", "iso8859_4", "iso8859_3", "iso8859_14", "iso8859_16", "euc_jp", "cp850", "cp437"),
     *("cp852", "cp866", "cp855", "cp775", "cp857", "cp737", "cp862", "cp864", "cp865", "cp861", "cp863", "cp860"),
+    *("cp869", "cp720", "cp1125"),
     *("mac_roman", "mac_latin2", "mac_cyrillic", "mac_greek", "mac_turkish", "mac_iceland", "johab"),
 )
 # Letters beyond ASCII, by language.
@@ -160,8 +161,8 @@ def _fit_of_word(word: str, letters: frozenset[str], is_alphabet: bool, is_latin
             fit += of_letter
         elif each in APOSTROPHES or (each in MARKS and not within):
             fit += MARK
-        elif each.lower() in letters and not before.islower() and not is_mixed:
-            fit += of_letter + CAPITAL
+        elif each.lower() in letters and not is_mixed and (not before.isalpha() or word.isupper()):
+            fit += of_letter + (0.0 if before.isalpha() else CAPITAL)
         else:
             fit += OTHER if each.isprintable() else 3 * OTHER
     return fit

@@ -663,6 +663,7 @@ def test_the_map_is_said_in_the_dimensions_that_are_supported(least, p, named):
     report = {"d": 4, "kernel": "ste", "dimensions_at_least": least, "dimensions_tested": {"p_values": p}}
     made = Artifact("embedding", "", 1, {}, 0, {}, report)
     facts = SimpleNamespace(
+        cluster_answer={},
         report=lambda kind: report,
         beats_chance=True,
         connected=True,
