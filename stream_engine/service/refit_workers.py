@@ -1,5 +1,6 @@
 """Refits in separate processes: `stream-engine refit` on a published snapshot, monitored through its output."""
 
+import contextlib
 import json
 import os
 import signal
@@ -12,7 +13,9 @@ from types import MappingProxyType
 from typing import IO, Any, NamedTuple, cast
 
 from stream_engine.data.threads import ONE_THREAD
-from stream_engine.refits import ENDS_EARLY
+from stream_engine.refits import ENDS_EARLY, NEEDED_ARTIFACT
+
+LESS_URGENT = 5  # added to the niceness: a third of the processor's time where another one is in need of it
 
 
 class Outcome(NamedTuple):
@@ -128,7 +131,10 @@ class RefitProcesses:
         ]
         if memory is not None:
             command += ["--memory-gb", f"{memory / 1e9:.3f}"]
-        self.running[kind] = _RefitProcess(kind, sequence, command, self._environment)
+        worker = self.running[kind] = _RefitProcess(kind, sequence, command, self._environment)
+        if kind not in NEEDED_ARTIFACT.values():  # those on which others wait go first
+            with contextlib.suppress(OSError):  # a unit of systemd may forbid it
+                os.setpriority(os.PRIO_PROCESS, worker.process.pid, os.getpriority(os.PRIO_PROCESS, 0) + LESS_URGENT)
 
     def watch(self) -> list[Outcome]:
         """Outcomes since the last call; never waits."""

@@ -6,11 +6,12 @@ import sys
 
 from tests.support.process import ENVIRONMENT
 
-HEAVY = ("cvxpy", "matplotlib", "sklearn", "river", "kafka", "confluent_kafka", "openpyxl", "uvicorn", "pyspark")
+HEAVY = ("cvxpy", "matplotlib", "sklearn", "river", "kafka", "confluent_kafka", "openpyxl", "uvicorn", "pyspark", "pandas")
 PROGRAM = f"""
 import json, sys
 from stream_engine.__main__ import main
-status = main(["run", "survey.csv", "--state", sys.argv[1], "--log-format", "json", *sys.argv[2:]])
+sys.argv[1:] = ["run", "survey.csv", "--state", sys.argv[1], "--log-format", "json", *sys.argv[2:]]
+status = main()
 print(json.dumps([status, [name for name in {HEAVY} if name in sys.modules]]))
 """
 

@@ -1,6 +1,7 @@
 """A refit maps the snapshot that it reads instead of copying it, and no refit uses more than one BLAS thread."""
 
 import mmap
+import os
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ from stream_engine import Engine
 from stream_engine.commands import refit
 from stream_engine.data.comparisons import Triplet
 from stream_engine.refits import spectral
+from stream_engine.service.refit_workers import RefitProcesses
 from stream_engine.state.store import Store
 
 
@@ -74,3 +76,16 @@ command.refit(command.Store({str(tmp_path)!r}), "spectral", "latest", {{}}, 0, "
         worker.kill()
     with open(tmp_path / "said", "w") as said:
         assert subprocess.run(command(0.3), stdout=said).returncode == 7
+
+
+def test_a_refit_on_which_no_other_waits_gives_way_to_those_on_which_one_does(tmp_path):
+    engine = Engine()
+    engine.learn_many([Triplet(*names) for names in ("abc", "bac", "dea", "edb")])
+    Store(tmp_path).publish(engine.snapshot())
+    processes = RefitProcesses(tmp_path, 0, {})
+    niceness = {}
+    for kind in ("embedding", "spectral"):
+        processes.start(kind, 1)
+        niceness[kind] = os.getpriority(os.PRIO_PROCESS, processes.running[kind].process.pid)
+    processes.cancel()
+    assert niceness == {"embedding": os.getpriority(os.PRIO_PROCESS, 0), "spectral": niceness["embedding"] + 5}
