@@ -28,12 +28,15 @@ def in_words(participant: str, answer: list[tuple[str, ...]]) -> str:
 
     >>> in_words("S07", [("lemon", "lime", "bread")]), in_words("", [("a", "b", "c", "d")])
     ('S07 said lemon is more like lime than like bread', 'a and b are more alike than c and d')
+    >>> in_words("0", [("2", "0", "1")])  # objects may be numbers, too
+    'participant 0 said 2 is more like 0 than like 1'
     >>> in_words("", [("a", "b", "c"), ("a", "b", "d"), ("a", "c", "d")])
     'a is more like b than like c; a is more like b than like d; and 1 more'
     """
+    who = participant if any(map(str.isalpha, participant)) else f"participant {participant}"
     further = f"; and {len(answer) - MAX_COMPARISONS:,} more" if len(answer) > MAX_COMPARISONS else ""
     return (
-        (f"{participant} said " if participant else "")
+        (f"{who} said " if participant else "")
         + "; ".join(map(_comparison_in_words, answer[:MAX_COMPARISONS]))
         + further
     )

@@ -7,7 +7,8 @@ theirs, are dealt to five folds by a fixed seed. Each fold is the test set once;
 most `--most` answers. Ours predicts the responses of participants whom it knows by their own weights. The margins of a
 rival have the slope and its number of dimensions the accuracy that are best on a fifth of the training responses. The
 best rival is picked by its test figure over all folds, for accuracy and for log loss separately. Differences are
-paired; their standard errors are over responses, or over participants. Prints a Markdown table.
+paired; their standard errors are over responses, or over participants. Of few participants, much hangs on who is dealt
+to which fold: `--deals N` repeats all with N seeds, and the figures are means over them. Prints a Markdown table.
 
 Of answers with features, ours is the transform of the refit `alignment`, and the rivals are cosine, Euclidean distance
 and scikit-learn's logistic regression on differences of squared differences. They need no other interpreter.
@@ -138,9 +139,17 @@ def loaded(name: str) -> pd.DataFrame:
     return table[["anchor", "near", "far", "worker"]].assign(unit=table.groupby(by).ngroup())
 
 
-def split(table: pd.DataFrame, by: str, most: int, fold: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+def splits(
+    table: pd.DataFrame, by: str, most: int, told: argparse.Namespace
+) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
+    """Training and test answers of each fold of each deal."""
+    column = "unit" if by == "response" else "worker"
+    return [split(table, column, most, fold, deal) for deal in range(told.deals) for fold in range(told.folds)]
+
+
+def split(table: pd.DataFrame, by: str, most: int, fold: int, deal: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Training and test answers of one of `FOLDS` folds."""
-    groups = np.random.default_rng(0).permutation(table[by].unique())
+    groups = np.random.default_rng(deal).permutation(table[by].unique())
     test, rng = table[by].isin(np.array_split(groups, FOLDS)[fold]), np.random.default_rng(fold)
     units = rng.permutation(table.unit[~test].unique())
     share = most / max(int((~test).sum()), 1)
@@ -236,7 +245,7 @@ def feature_row(name: str, by: str, told: argparse.Namespace) -> str:
     table = loaded(FEATURES[name][0])
     known = table[["anchor", "near", "far"]].astype(str).isin(given.names).all(axis=1)
     table = table[known].reset_index(drop=True)
-    folds = [split(table, "unit" if by == "response" else "worker", told.most, fold) for fold in range(told.folds)]
+    folds = splits(table, by, told.most, told)
     made, seconds, chosen = zip(*(by_features(given, *fold) for fold in folds))
     scored = {method: joined(fold[method] for fold in made) for method in made[0]}
     mine, test = scored.pop(""), pd.concat([test for _, test in folds])
@@ -285,7 +294,7 @@ def joined(scored: Iterable[Scored]) -> Scored:
 def row(name: str, by: str, told: argparse.Namespace) -> str:
     """A line of the table."""
     most, table = PLANTED[name][2] if name in PLANTED else told.most, loaded(name)
-    folds = [split(table, "unit" if by == "response" else "worker", most, fold) for fold in range(told.folds)]
+    folds = splits(table, by, most, told)
     each, off, seconds, chosen = zip(*(ours(*fold) for fold in folds))
     theirs = [[rivals(python, *fold, told.seconds) for python in told.rivals] for fold in folds]
     made = [dict(chain.from_iterable(scored.items() for scored, _ in fold)) for fold in theirs]
@@ -311,6 +320,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rivals", default=(), nargs="+", metavar="PYTHON", help="interpreters with rivals")
     parser.add_argument("--most", type=int, default=6000, help="answers to fit to")
     parser.add_argument("--folds", type=int, default=FOLDS, choices=range(1, FOLDS + 1), help="how many are tested")
+    parser.add_argument("--deals", type=int, default=1, help="how often they are dealt to folds")
+    parser.add_argument("--by", nargs="+", default=["response", "participant"], choices=["response", "participant"])
     parser.add_argument("--seconds", type=int, default=30, help="for one fit of a rival")
     parser.add_argument("--only", nargs="+", default=[*SETS, *PLANTED, "planted, people differ", *FEATURES])
     told = parser.parse_args(arguments)
@@ -318,13 +329,13 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}", flush=True)
     for name in told.only:
         if name in FEATURES:
-            for by in ("response", "participant"):
+            for by in told.by:
                 print(feature_row(name, by, told), flush=True)
             continue
         if not told.rivals:
             parser.error(f"{name}: expected --rivals")
         people = loaded(name).worker.nunique()
-        for by in ("response", *(["participant"] if people >= PARTICIPANTS else [])):
+        for by in (by for by in told.by if by == "response" or people >= PARTICIPANTS):
             print(row(name, by, told), flush=True)
     return 0
 
