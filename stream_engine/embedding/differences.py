@@ -18,6 +18,7 @@ import numpy as np
 
 from stream_engine.data.answers import Answers
 from stream_engine.embedding import weight_selection
+from stream_engine.embedding.calibration import Calibration
 from stream_engine.embedding.fit import Embedding, Setting
 from stream_engine.embedding.individual import Individual, Weights, fit_with
 from stream_engine.embedding.own_map_selection import own_map_odds
@@ -27,6 +28,7 @@ from stream_engine.embedding.questions import Questions
 from stream_engine.embedding.score_test import score_tests
 from stream_engine.embedding.stacking import losses
 from stream_engine.embedding.weight_selection import select_weights
+from stream_engine.evaluation.answer_probabilities import probabilities
 from stream_engine.evaluation.response_checks import holm
 
 LEVEL = 0.05
@@ -75,8 +77,23 @@ class ParticipantModel(NamedTuple):
 
     @property
     def embedding(self) -> Embedding:
-        """The map of an unknown participant."""
+        """The map that is shown: the group's, or that of the group's weights."""
         return self.group_map if self.individual is None else self.individual.embedding
+
+    @property
+    def map_share(self) -> float:
+        """The share of the group's map beside weights in probabilities for an unknown participant."""
+        weights = self.differences.weights
+        return weights.map_share if self.individual is not None and weights is not None else 0.0
+
+    def probabilities(self, rows: np.ndarray, calibration: Calibration, of_group_map: Calibration) -> np.ndarray:
+        """(m,) P(d(i, j) < d(k, l)) of an unknown participant, with the calibration of the map that is shown and that
+        of the group's map."""
+        shown, group_map = (
+            probabilities(each.points, rows, of.lapse, each.alpha, scale=of.scale)
+            for each, of in ((self.embedding, calibration), (self.group_map, of_group_map))
+        )
+        return shown + self.map_share * (group_map - shown)
 
 
 def differences(

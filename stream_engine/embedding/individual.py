@@ -43,6 +43,7 @@ class Weights(NamedTuple):
     calibration: Calibration | None = None  # for unknown participants, by the group's weights
     pooled: bool = False  # whether the fit begins at `pooled_map`
     d: int = 0  # dimensions; 0: those of the group's map
+    map_share: float = 0.0  # in probabilities for unknown participants, of those by the group's map
 
 
 def weighted_loss(questions: Questions, alpha: float) -> WeightedLoss:

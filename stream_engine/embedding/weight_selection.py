@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_engine.embedding.calibration import calibrate
+from stream_engine.embedding.calibration import Calibration, calibrate
 from stream_engine.embedding.held_out import known_lapses, population_lapse
 from stream_engine.embedding.individual import (
     SHRINKAGES,
@@ -25,9 +25,10 @@ from stream_engine.embedding.individual import (
 from stream_engine.embedding.participant_folds import ParticipantFolds, mean_gain, scaled_log_odds
 from stream_engine.embedding.questions import of_answers
 from stream_engine.embedding.stacking import losses
-from stream_engine.evaluation.answer_probabilities import margins
+from stream_engine.evaluation.answer_probabilities import margins, probability
 
 LEVEL = 0.01  # of the test
+MAP_SHARES = (0.5, 1.0)
 FIRST_SHRINKAGE = SHRINKAGES[len(SHRINKAGES) // 2]
 DIMENSIONS = (2, 3, 4, 5, 8, 12, 18, 27)
 MIN_GAIN = 2e-3  # nats an answer by which another number must be better: the standard error of 5,000 answers
@@ -67,7 +68,23 @@ def select_weights(folds: ParticipantFolds, given_d: bool, always: bool) -> Weig
         return WeightTest(None, gain, p_value, folds.log_odds)
     calibration = calibrate(best.group_delta, folds.targets.times, float(np.mean(best.population_lapses)))
     weights = best.setting._replace(scale=scale, calibration=calibration)
-    return WeightTest(weights, gain, p_value, log_odds, best.axes)
+    return WeightTest(_with_map_share(weights, folds, best.group_delta), gain, p_value, log_odds, best.axes)
+
+
+def _with_map_share(weights: Weights, folds: ParticipantFolds, group_delta: np.ndarray) -> Weights:
+    """With the share of the group's map in predictions for unknown participants: half or all, whichever predicts the
+    held-out answers better if it is not said who gave them. `group_delta` (m,) are margins by the group's weights, with
+    axes that few use: by these alone, answers of participants who are in the fit are predicted well, of others worse.
+    """
+    times, of_weights = folds.targets.times, weights.calibration or Calibration(1.0, 0.0)
+    lapses = [population_lapse(each.lapse, questions) for each, questions in zip(folds.maps, folds.questions)]
+    of_map = calibrate(folds.delta, times, float(np.mean(lapses)))
+    by_weights, by_map = (
+        probability(calibration.scale * delta, calibration.lapse)
+        for calibration, delta in ((of_weights, group_delta), (of_map, folds.delta))
+    )
+    loss = [-times @ np.log(by_weights + share * (by_map - by_weights)) for share in MAP_SHARES]
+    return weights._replace(map_share=MAP_SHARES[int(np.argmin(loss))])
 
 
 class _Search:

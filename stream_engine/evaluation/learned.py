@@ -66,7 +66,16 @@ def of_embedding(artifact: Artifact) -> Probability:
     lapse, alpha = float(artifact.arrays["lapse"]), float(artifact.report["alpha"])
     if "draws" in artifact.arrays:
         return of_draws(artifact.arrays["draws"], has_answers, artifact.arrays["draw_lapse"])
-    return of_points(points, has_answers, lapse, alpha, figure(artifact.report, "scale") or 1.0)
+    of_map = of_points(points, has_answers, lapse, alpha, figure(artifact.report, "scale") or 1.0)
+    return _with_group_map(artifact, of_map, has_answers) if "group_X" in artifact.arrays else of_map
+
+
+def _with_group_map(artifact: Artifact, of_weights: Probability, has_answers: np.ndarray) -> Probability:
+    """By the group's weights and one map for everybody, with the latter's share."""
+    group_map = artifact.report["individual_differences"]["group_map"]
+    points, share = np.asarray(artifact.arrays["group_X"]), group_map["share"]
+    of_map = of_points(points, has_answers, group_map["lapse"], group_map["alpha"], group_map["scale"])
+    return lambda rows: (1 - share) * of_weights(rows) + share * of_map(rows)
 
 
 SHARED_COLUMNS = ((0, 2), (0, 3), (1, 2), (1, 3))  # columns of rows i, j, k, l in which two pairs can share an object

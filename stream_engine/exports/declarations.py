@@ -169,6 +169,7 @@ LEFT_OUT = {
     "embedding": {
         **dict.fromkeys(("worker_*", "own_*", "utf8", "offsets"), "about participants; see the export `participants`"),
         **dict.fromkeys(("draws", "draw_lapse"), "draws from the posterior, over which predictions are averaged"),
+        "group_X": "one map for everybody, for predictions beside weights of participants",
     },
 }
 

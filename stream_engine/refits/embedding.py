@@ -52,6 +52,7 @@ from stream_engine.refits.embedding_report import (
     accuracy_with_participant,
     differences_report,
     fit_report,
+    group_map_report,
     participant_arrays,
     picture_report,
     reason_for_no_regions,
@@ -141,7 +142,8 @@ def refit(
         `worker_lapse` (w,), the rates of the participants in `utf8`, `offsets`. With more than two dimensions,
         `picture` (n, 2), see `embedding.picture`; the report's `picture` describes the method, its trustworthiness, and
         its accuracy on held-out answers. If participants differ, `worker_weights` (w, d) on the axes, which then are
-        those of the weights (`individual`), and `worker_group` (w,), -1 for whom no weights were fitted. If answers are
+        those of the weights (`individual`), and `worker_group` (w,), -1 for whom no weights were fitted; `group_X`
+        (n, D), one map for everybody, where it predicts unknown participants too (`weight_selection`). If answers are
         few, `draws` (s, n, D) and `draw_lapse` (s,), over which predictions are averaged (`posterior`).
 
     Raises
@@ -358,6 +360,7 @@ def _participant_results(
     """Who differs, and the arrays of participants."""
     groups, arrays = participant_arrays(fit.model, fit.questions, predictor.seed)
     report = differences_report(fit.model, fit.answers.participants, objects) | groups
+    report["group_map"] = group_map_report(fit)
     if arrays:
         report |= accuracy_with_participant(figures)
     if predictor.prediction_sums.any():
@@ -380,6 +383,8 @@ def _map_arrays(fit: FinalFit, options: ModelOptions, min_dimensions: int | None
     covariance = covariances(embedding, fit.answers, options.lapse == "none", weights)
     if covariance is not None:
         arrays["covariance"] = covariance.astype(np.float32)
+    if fit.model.map_share:
+        arrays["group_X"] = fit.model.group_map.points
     if fit.draws is not None:
         arrays |= {"draws": fit.draws.points, "draw_lapse": fit.draws.lapse}
     if min_dimensions and min_dimensions < embedding.points.shape[1]:

@@ -147,8 +147,13 @@ def posterior_draws(questions: Questions, model: ParticipantModel, chosen: Choic
 
 
 def calibration_of(chosen: Choice, model: ParticipantModel, questions: Questions) -> Calibration:
-    """The calibration for unknown participants."""
+    """That of the map that is shown, for unknown participants."""
     weights = model.differences.weights
     if weights is not None and weights.calibration is not None:
         return weights.calibration
-    return chosen.calibration or Calibration(1.0, population_lapse(model.group_map.lapse, questions))
+    return group_calibration(chosen, model.group_map, questions)
+
+
+def group_calibration(chosen: Choice, group_map: Embedding, questions: Questions) -> Calibration:
+    """That of the group's map, for unknown participants."""
+    return chosen.calibration or Calibration(1.0, population_lapse(group_map.lapse, questions))

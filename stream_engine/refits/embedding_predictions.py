@@ -20,6 +20,7 @@ from stream_engine.evaluation.learned import of_draws
 from stream_engine.refits.embedding_models import (
     ParticipantModels,
     calibration_of,
+    group_calibration,
     posterior_draws,
     without_rare_participants,
 )
@@ -59,7 +60,8 @@ class FoldPredictor:
             self.settings.append({**chosen.setting._asdict(), **calibration._asdict()})
             self._last_choice = chosen
         draws = posterior_draws(questions, model, chosen, self.seed)
-        odds = {KIND: _log_odds(model.embedding, calibration, draws, targets.rows)}
+        of_group_map = group_calibration(chosen, model.group_map, questions)
+        odds = {KIND: _log_odds(model, calibration, of_group_map, draws, targets.rows)}
         if len(self.models.answers.participants):
             odds |= _log_odds_with_participant(targets, questions, chosen, model, draws)
         if chosen.setting.d > 2:
@@ -74,7 +76,8 @@ class FoldPredictor:
             return {}
         targets, calibration = self.targets.of_responses(out), calibration_of(chosen, model, questions)
         draws = posterior_draws(questions, model, chosen, self.seed)
-        odds = _log_odds(model.embedding, calibration, draws, targets.rows)
+        of_group_map = group_calibration(chosen, model.group_map, questions)
+        odds = _log_odds(model, calibration, of_group_map, draws, targets.rows)
         self._add_sums(targets, odds)
         return {KIND: odds}
 
@@ -141,13 +144,17 @@ class FoldPredictor:
             np.add.at(self.prediction_sums[:, number], targets.participant[named], values)
 
 
-def _log_odds(embedding: Embedding, calibration: Calibration, draws: Posterior | None, rows: np.ndarray) -> np.ndarray:
+def _log_odds(
+    model: ParticipantModel,
+    calibration: Calibration,
+    of_group_map: Calibration,
+    draws: Posterior | None,
+    rows: np.ndarray,
+) -> np.ndarray:
     """(m,) log odds of answers of an unknown participant."""
     if draws is None:
-        p = probabilities(embedding.points, rows, calibration.lapse, embedding.alpha, scale=calibration.scale)
-    else:
-        p = of_draws(draws.points, np.ones(len(embedding.points), bool), draws.lapse)(rows)
-    return log_odds(p)
+        return log_odds(model.probabilities(rows, calibration, of_group_map))
+    return log_odds(of_draws(draws.points, np.ones(len(model.embedding.points), bool), draws.lapse)(rows))
 
 
 def _log_odds_with_participant(
@@ -173,7 +180,7 @@ def _log_odds_by_map(
 ) -> np.ndarray:
     """(m,) log odds by one map, or by the mean over its draws, and the lapse rate of the participant who answers."""
     participant = targets.participant
-    calibration = chosen.calibration or Calibration(1.0, population_lapse(group_map.lapse, questions))
+    calibration = group_calibration(chosen, group_map, questions)
     lapse = known_lapses(group_map.lapse, questions, calibration.lapse)
     if draws is None:
         p = probabilities(group_map.points, targets.rows, lapse, group_map.alpha, participant, calibration.scale)

@@ -16,7 +16,7 @@ from stream_engine.embedding.questions import Questions, asked_about
 from stream_engine.evaluation import noise_ceiling
 from stream_engine.evaluation.held_out import HeldOut
 from stream_engine.evaluation.responses import Responses
-from stream_engine.refits.embedding_models import calibration_of
+from stream_engine.refits.embedding_models import calibration_of, group_calibration
 from stream_engine.refits.embedding_predictions import KIND, ONE_MAP, PICTURE, WITH_PARTICIPANT
 
 # Limits within which regions of 95 % were seen to cover as often: the number of dimensions at most, and answers an
@@ -110,6 +110,15 @@ def differences_report(
             for row, gain, standard_error, p, numbers in zip(rows.tolist(), *statistics, differences.objects)
         ]
     return report
+
+
+def group_map_report(fit: FinalFit) -> dict[str, float] | None:
+    """How one map for everybody takes part in predictions for unknown participants; None where it is the only one."""
+    model = fit.model
+    if not model.map_share:
+        return None
+    calibration = group_calibration(fit.chosen, model.group_map, fit.questions)
+    return {"share": model.map_share, "alpha": model.group_map.alpha, **calibration._asdict()}
 
 
 def participant_arrays(

@@ -4,7 +4,7 @@ A refit that is not listed here declares `AXES` (and `REQUIRED`) in its own file
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -91,6 +91,12 @@ def _embedding(artifact: Artifact) -> None:
     if "worker_weights" in artifact.arrays:
         got, axes = artifact.arrays["worker_weights"].shape[1], artifact.arrays["X"].shape[1]
         _expect(got == axes, f"worker_weights: got {got} axes, expected the {axes} of X")
+    if "group_X" in artifact.arrays:
+        differences = artifact.report.get("individual_differences")
+        group_map = differences.get("group_map") if isinstance(differences, Mapping) else None
+        _expect(isinstance(group_map, Mapping), "group_X: expected individual_differences.group_map in the report")
+        for name in ("share", "alpha", "scale", "lapse"):
+            _positive(cast(Mapping[str, Any], group_map), name)
     if "own_X" in artifact.arrays:
         _expect(
             {"own_worker", "own_object", "own_lapse", "worker_stack"} <= set(artifact.arrays), "own_X: expected all"
@@ -306,6 +312,7 @@ EMBEDDING = Schema(
         "covariance": floats(OBJECTS, None, None),
         "picture": floats(OBJECTS, 2),
         "supported": floats(OBJECTS, None),
+        "group_X": floats(OBJECTS, None),
         "draws": floats("draws", OBJECTS, None),
         "draw_lapse": floats("draws", least=0, below=1 + 1e-9),
         "lapse": ArraySpec(("f",), None, 0, 1 + 1e-9, True),

@@ -7,6 +7,7 @@ import scipy.optimize
 import scipy.stats
 
 from stream_engine.data.answers import Answers
+from stream_engine.embedding.calibration import Calibration
 from stream_engine.embedding.differences import (
     ALIKE,
     DIFFER,
@@ -114,6 +115,25 @@ def test_people_who_differ_are_found_and_predicted_better():
     alike, own = losses(fit_parts(made, training, of_answers(training), one), test)
     assert own < alike - 0.02
     assert all(len(each) == 3 for each in made.objects) and (made.gain[made.differing_participants] > 0).all()
+
+
+@pytest.mark.parametrize("seed", [4, 5])
+def test_who_is_not_known_is_predicted_by_one_map_and_the_weights_of_the_group(seed):
+    """Better than by these weights alone, whose axes few use, if all answers of some participants are held out."""
+    answers = world(seed, people=14, each=150).answers
+    is_new = answers.participant >= 9
+    training, new = answers.of(~is_new), answers.of(is_new)
+    found, one = parts(training, d=2)
+    assert found.weights.map_share in (0.5, 1.0)
+    made = fit_parts(found, training, of_answers(training), one)
+    of_map = Calibration(1.0, float(one.lapse.mean()))
+    shown, alike = (
+        probability(of.scale * margins(fitted.points, new.rows, fitted.alpha), of.lapse)
+        for fitted, of in ((made.embedding, found.weights.calibration), (one, of_map))
+    )
+    both = made.probabilities(new.rows, found.weights.calibration, of_map)
+    np.testing.assert_allclose(both, shown + found.weights.map_share * (alike - shown), rtol=1e-12)
+    assert -np.log(both).mean() < -np.log(shown).mean()
 
 
 def one_of_another_mind(m=300, n=20, others=2000):

@@ -248,3 +248,32 @@ def test_what_a_map_of_reversed_answers_gains_is_told(reverses):
     assert (told["accuracy"] > 0.8) == reverses == (told["accuracy"] > told["as_is"]["accuracy"])
     assert told["held_out_comparisons"] == told["as_is"]["held_out_comparisons"] == 240
     assert embedding.refit(made, ALIKE, 0, evaluate=False).report["reversed"] is None
+
+
+def test_unknown_participants_are_predicted_by_one_map_and_the_weights_of_the_group():
+    """As the figures of accuracy predict them, and as the formula says."""
+    answers = world(4, people=6, each=120, n=12, d=2, spread=1.5).answers
+    names = [f"o{number:02}" for number in range(answers.n_objects)]
+    lines = [
+        {"anchor": names[a], "near": names[b], "far": names[c], "worker": f"p{who}"}
+        for (a, b, _, c), who in zip(answers.rows.tolist(), answers.participant.tolist())
+    ]
+    snapshot = learned.snapshot_of(lines, ("worker_votes", "judgements"), guard=False)
+    artifact = embedding.refit(snapshot, msgspec.structs.replace(QUICK, participants="weights"), 0, evaluate=False)
+    group_map, report = artifact.report["individual_differences"]["group_map"], artifact.report
+    rows = answers.rows[:40]
+    shown, alike = (
+        lapse / 2 + (1 - lapse) / (1 + np.exp(-scale * margins(points, rows, alpha)))
+        for points, lapse, scale, alpha in (
+            (artifact.arrays["X"], report["lapse"], report["scale"], report["alpha"]),
+            (artifact.arrays["group_X"], group_map["lapse"], group_map["scale"], group_map["alpha"]),
+        )
+    )
+    share = group_map["share"]
+    assert share in (0.5, 1.0)
+    expected = (1 - share) * shown + share * alike
+    np.testing.assert_allclose(of_embedding(artifact)(rows), expected, rtol=1e-9)
+    np.testing.assert_allclose(of_participant(artifact, "nobody")[0](rows), expected, rtol=1e-9)
+    known, model = of_participant(artifact, "p0")
+    assert model.weighted and np.abs(known(rows) - expected).max() > 0.01
+    assert "group_X" not in embedding.refit(snapshot, ALIKE, 0, evaluate=False).arrays

@@ -6,7 +6,18 @@ import sys
 
 from tests.support.process import ENVIRONMENT
 
-HEAVY = ("cvxpy", "matplotlib", "sklearn", "river", "kafka", "confluent_kafka", "openpyxl", "uvicorn", "pyspark", "pandas")
+HEAVY = (
+    "cvxpy",
+    "matplotlib",
+    "sklearn",
+    "river",
+    "kafka",
+    "confluent_kafka",
+    "openpyxl",
+    "uvicorn",
+    "pyspark",
+    "pandas",
+)
 PROGRAM = f"""
 import json, sys
 from stream_engine.__main__ import main

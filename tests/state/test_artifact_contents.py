@@ -221,6 +221,8 @@ REFUSED = {
         ("worker_weights", {"worker_weights": np.ones((2, 3))}),
         ("worker_weights", {"worker_weights": -np.ones((2, 2))}),
         ("worker_group", {"worker_group": np.array([0, -2])}),
+        ("group_X", {"group_X": np.zeros((N, 2))}),
+        ("share", {"group_X": np.zeros((N, 2))}, {"individual_differences": {"group_map": {"share": -1.0}}}),
         ("worker", pack_names(["v", "u"])),
         ("lapse", {"lapse": np.array(1.1)}),
         ("alpha", {}, {"alpha": -1.0}),
