@@ -1,0 +1,156 @@
+"""What a page says otherwise where a figure of a fit is another one: each line that no other figure gives."""
+
+from collections import Counter
+from functools import cache
+
+from stream_engine.report import SECTIONS, maker
+from stream_engine.report.findings.facts import DEFAULT_COMMANDS, Commands
+from stream_engine.report.material import material
+from stream_engine.report.tiles import tiles
+from stream_engine.state.published import Published
+from tests.support import told
+from tests.support.approved import sentences, unchanging
+
+FITS = {"learning", "next"}  # sections that fit and choose: of no figure of a report
+DIFFER = "individual_differences"
+
+
+def where(kind: str, *path: str, **figures) -> Published:
+    """The state with other figures in the report of a refit, there or where a path leads."""
+    state = told.studied()
+    artifact = state.artifacts[kind]
+    for name in reversed(path):
+        figures = {name: {**(artifact.report.get(name) or {}), **figures}}
+    return state._replace(artifacts={**state.artifacts, kind: artifact._replace(report={**artifact.report, **figures})})
+
+
+def nothing_predicts(**figures) -> Published:
+    """The state in which an embedding alone was fitted, and predicts at chance."""
+    report = where("embedding", "ceiling", **figures).artifacts["embedding"].report
+    state = without(*(kind for kind in told.studied().artifacts if kind != "embedding"))
+    at_chance = {**report, "accuracy": 0.47, "standard_error": 0.02}
+    made = {"embedding": state.artifacts["embedding"]._replace(report=at_chance)}
+    return state._replace(artifacts=made)
+
+
+def without(*kinds: str) -> Published:
+    state = told.studied()
+    return state._replace(artifacts={kind: each for kind, each in state.artifacts.items() if kind not in kinds})
+
+
+def agreement(**figures) -> Published:
+    """The state in which every refit reports another agreement."""
+    state = told.studied()
+    made = {kind: where(kind, "ceiling", **figures).artifacts[kind] if "ceiling" in each.report else each
+            for kind, each in state.artifacts.items()}  # fmt: skip
+    return state._replace(artifacts=made)
+
+
+def clusters(**figures) -> Published:
+    return where("clusters", **figures)
+
+
+CANNOT = {"grade": "cannot tell", "answers": 311, "objects": 8}
+FEW_WHO = [{"participant": "w2", "gain": 0.02, "standard_error": 0.01, "p_value": 0.0004, "objects": ["f"]}]
+CASES = {
+    "accuracy at chance": lambda: where("embedding", accuracy=0.52, standard_error=0.03),
+    "accuracy below chance": lambda: where("embedding", accuracy=0.41, standard_error=0.02),
+    "few held out": lambda: where("embedding", held_out_comparisons=9),
+    "at the ceiling": lambda: agreement(at_most=0.633),
+    "no ceiling": lambda: agreement(at_most=None),
+    "agreement unknown": lambda: agreement(others=None, answers=37, at_most=None),
+    "people contradict each other": lambda: agreement(others=0.31),
+    "people contradict themselves": lambda: agreement(themselves=0.22),
+    "the same every time": lambda: agreement(themselves=1.0),
+    "reversed": lambda: where(
+        "embedding", "reversed", gain=0.2, standard_error=0.05, accuracy=0.7, as_is={"accuracy": 0.6}
+    ),
+    "nearly reversed": lambda: where(
+        "embedding", "reversed", gain=0.2, standard_error=0.07, accuracy=0.7, as_is={"accuracy": 0.6}
+    ),
+    "two dimensions supported": lambda: where(
+        "embedding", dimensions_at_least=2, dimensions_tested={"p_values": [0.012, 0.41]}
+    ),
+    "one dimension supported": lambda: where(
+        "embedding", dimensions_at_least=1, dimensions_tested={"p_values": [0.18]}
+    ),
+    "dimensions not tested": lambda: where(
+        "embedding", dimensions_at_least=None, dimensions_tested="no: there are few answers"
+    ),
+    "preliminary": lambda: where("embedding", preliminary=True),
+    "t-STE": lambda: where("embedding", kernel="t-ste"),
+    "regions": lambda: where("embedding", no_regions="for a reason"),
+    "nobody differs": lambda: where("embedding", DIFFER, who=[], p_value=0.31, own=None, shrinkage=None),
+    "differ, but no model is better": lambda: where("embedding", DIFFER, who=[], own=None, shrinkage=None),
+    "weights predict better": lambda: where("embedding", DIFFER, who=[], p_value=0.31, p_of_weights=0.004),
+    "differences are small": lambda: where("embedding", DIFFER, who=[], p_value=0.31, own={"accuracy": 0.7093}),
+    "one differs": lambda: where("embedding", DIFFER, who=FEW_WHO, p_value=0.93),
+    "few participants": lambda: where("embedding", DIFFER, participants=4),
+    "one group of participants": lambda: where("embedding", DIFFER, groups={"count": 1, "p_value": 0.43}),
+    "differences not tested": lambda: where("embedding", DIFFER, p_value=None, verdict="too few answers"),
+    "clearly separated": lambda: clusters(grade="clearly separated", clearer_than=0.9997),
+    "separated, another partition": lambda: clusters(replication={"ari": 0.61, "low": 0.5, "high": 0.72}),
+    "separated, a similar partition": lambda: clusters(replication={"ari": 0.89, "low": 0.7, "high": 0.93}),
+    "separated, the same for certain": lambda: clusters(replication={"ari": 1.0, "low": 0.996, "high": 1.0}),
+    "separated, positions tell nothing": lambda: clusters(gain=0.008, gain_se=0.0042),
+    "separated, one splits again": lambda: clusters(subgroups=[{"group": 2, "k": 3, "grade": "separated"}]),
+    "separated in one dimension": lambda: clusters(reason="one dimension", dimensions=1, sizes=[4, 3], k=2),
+    "not separable": lambda: clusters(grade="not separable", clearer_than=0.731, sizes=[4, 2, 2]),
+    "not separable, without a limit": lambda: clusters(grade="not separable", detection_limit=None, k=1),
+    "few objects": lambda: clusters(**CANNOT, reason="few objects"),
+    "chance": lambda: clusters(**CANNOT, reason="chance"),
+    "uncertain": lambda: clusters(**CANNOT, reason="uncertain positions"),
+    "alike": lambda: clusters(**CANNOT, reason="no positions"),
+    "few answers": lambda: clusters(**CANNOT, reason="few answers"),
+    "few answers, without a limit": lambda: clusters(**CANNOT, reason="few answers", detection_limit=None),
+    "certified": lambda: where("sdp_clustering", certified=True, k_by="spur"),
+    "lambda": lambda: where("sdp_clustering", k_by="lam", k=2),
+    "one reproducible dimension": lambda: where("dimensions", dimensions=1, reproducible=0, triplet_accuracy=None),
+    "nothing held out of dimensions": lambda: where("dimensions", held_out_responses=0),
+    "features for all": lambda: where("alignment", without_features=0, chosen_by_model=1),
+    "no ceiling of features": lambda: where("alignment", "ceiling", at_most=None),
+    "features beyond the ceiling": lambda: where("alignment", "ceiling", at_most=0.55, others=0.54),
+    "no ceiling, at chance": lambda: nothing_predicts(others=0.497, at_most=None),
+    "answers contradict each other": lambda: nothing_predicts(others=0.21),
+    "no embedding": lambda: without("embedding"),
+    "no clusters": lambda: without("clusters"),
+    "no groups at all": lambda: without("clusters", "sdp_clustering", "spectral"),
+    "no hierarchy": lambda: without("hierarchy"),
+    "no reliability": lambda: without("reliability"),
+}
+
+
+TYPED = Commands("DIR", "stream-engine report a.csv", True, False, "--type pick", ("two rows look like a header",))
+TOLD_BY = {  # to whom it is said otherwise: how a person asks further, and whether participants are listed
+    "of files, of which more is being fitted": (TYPED, False),
+    "of a state at which a run is at work": (Commands("DIR", in_use=True, out="my page.html"), False),
+    "of a state, without participants": (Commands("S"), False),
+}
+
+
+def lines(state: Published, commands: Commands = DEFAULT_COMMANDS, participants: bool = True) -> list[str]:
+    of = material(state, {"drift": {"accuracy": {"alarms": 0}}}, participants, commands)
+    found = [f"[{tile.head}] {tile.value}: {tile.note}" for tile in tiles(of)]
+    for name in SECTIONS:
+        if name not in FITS and (section := maker(name)(of)) is not None:
+            found += [f"{name}: {line}" for text in (section.says, *section.notes) for line in sentences(text)]
+            found += [f"{name}: {each.name}: {each.about}" for each in (*section.tables, *section.drawings)]
+    return unchanging("\n".join(found)).splitlines()
+
+
+@cache
+def usual() -> frozenset[str]:
+    return frozenset(lines(told.studied()))
+
+
+def test_sentences(approved):
+    found = []
+    cases = {name: lines(told.studied(), *how) for name, how in TOLD_BY.items()}
+    few = without("clusters", "dimensions", "classify")
+    cases |= {f"{name}; with less": lines(few, *how) for name, how in TOLD_BY.items()}
+    cases |= {name: lines(make()) for name, make in CASES.items()}
+    for name, said in cases.items():
+        found += [f"## {name}", *(line for line in said if line not in usual())]
+        gone = Counter(line.partition(": ")[0] for line in usual() - {*said})
+        found += [f"gone: {', '.join(f'{section} {n}' for section, n in sorted(gone.items()))}", ""]
+    assert "\n".join(found) == approved

@@ -1,0 +1,33 @@
+"""What a study returns in Python: its tables and how its parts show themselves."""
+
+from stream_engine.api.feeding import RejectedRow
+from stream_engine.api.study import Study
+from tests.support import told
+from tests.support.approved import number, unchanging
+
+ASKED = [{"anchor": a, "left": b, "right": c} for a, b, c in (("d", "a", "c"), ("b", "e", "f"), ("é", "a", "nobody"))]
+
+
+def rows(table) -> list[str]:
+    columns = table.to_pydict()
+    found = [" | ".join(map(number, row)) for row in zip(*columns.values())]
+    found[12:-1] = [f"... {len(found) - 13} rows ..."] if len(found) > 14 else found[12:-1]
+    return [" | ".join(columns), *found]
+
+
+def test_tables(approved):
+    refused = [RejectedRow("a.csv line 3", "not_distinct", "why"), RejectedRow("b.csv line 7", "missing_field", "")]
+    made = Study(told.studied(), refused, "read as triplets", frames="arrow")
+    lines = [repr(made), made._repr_html_(), str(len(made))]
+    tables = ("objects", "questions", "refused", "models", "clusters", "workers")
+    for name in tables:
+        lines += ["", f"## {name}", *rows(getattr(made, name)())]
+    lines += ["", "## map", repr(made.map()), *rows(made.map().to_frame())]
+    lines += ["", "## hierarchy", repr(made.hierarchy()), *rows(made.hierarchy().to_frame())]
+    lines += ["", "## predict", *rows(made.predict(ASKED))]
+    lines += ["", "## predict, w1", *rows(made.predict(ASKED, participant="w1"))]
+    lines += ["", "## predict, adds3", *rows(made.predict(ASKED, model="adds3"))]
+    for kind in ("odd_one_out", "triplet"):
+        lines += ["", f"## ask, {kind}", *rows(made.ask(3, type=kind))]
+    lines += ["", "## ask, uncertainty", *rows(made.ask(3, strategy="uncertainty"))]
+    assert unchanging("\n".join(lines)) == approved
