@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
+from tests.conftest import ROOT
+
 DECIMAL = re.compile(r"-?(?:\d[\d,]*)?\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+")
 RELATIVE, LAST_PLACES = 0.005, 3.0  # what a decimal may differ by: a share of it, units of its last place
 CHANGES = (  # what changes from day to day and machine to machine, and what stands in its place
+    (re.escape(str(ROOT)), "CHECKOUT"),
     (r"/[\w./-]*/(?:pytest-of-|approved-)\w+(?:/pytest-\d+|/[\w-]+\d)*", "FOLDER"),
     (r"\b[0-9a-f]{32,64}\b", "DIGEST"),
     (r"(?<![\w.])(?=\w*\d)[0-9a-f]{12,16}\b", "DIGEST"),

@@ -105,9 +105,9 @@ def people() -> dict[str, Events | str]:
 
 def differing() -> dict[str, Events | str]:
     """Careful people, some of whom see one axis only."""
-    of = {who: (size, by_distance(0.8)) for who, size in (("ann", 150), ("bob", 130), ("cho", 110))}
-    of |= {"eva": (140, by_distance(0.8, 2.0, 0.0)), "fay": (120, by_distance(0.8, 0.0, 2.0))}
-    of |= {"gil": (100, by_distance(0.8, 0.0, 2.0))}
+    of = {who: (size, by_distance(2.0)) for who, size in (("ann", 150), ("bob", 130), ("cho", 110))}
+    of |= {"eva": (140, by_distance(2.0, 2.0, 0.0)), "fay": (120, by_distance(2.0, 0.0, 2.0))}
+    of |= {"gil": (100, by_distance(2.0, 0.0, 2.0))}
     return {"answers.jsonl": picks(places((5, 3, 2), 4), of, 14)}
 
 
@@ -255,9 +255,12 @@ WORLDS = {
     ),
     "differing": World(
         differing,
-        ("run answers.jsonl --state state --no-refits", f"refit --state state embedding {QUICK}"),
+        (
+            "run answers.jsonl --state state --no-refits",
+            "refit --state state embedding --set dimensions=2 --set kernel=ste --set ridge=10",
+        ),
         participants=True,
-        without=("models", "new participants"),
+        without=("learning",),
     ),
     "without_guessers": World(
         people,
