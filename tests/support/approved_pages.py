@@ -15,7 +15,9 @@ from tests.support.approved import number, sentences, unchanging
 
 MEASURED = {"CPU seconds": "SECONDS"}  # columns, and what stands in their cells
 OF_A_DAY = {"versions"}  # tables that are others with every release
-SHOWN_ONCE = {"settings", "methods", "clearness", "dendrogram", "learning_curve", "calibration"}  # where all is
+SHOWN_ONCE = {  # where all is
+    *("settings", "methods", "clearness", "dendrogram", "learning_curve", "calibration", "read", "guard", "questions"),
+}
 FIRST_ROWS, LAST_ROWS = 3, 1  # of a table, where not all is shown
 
 

@@ -237,6 +237,17 @@ def copies() -> dict[str, Events | str]:
     return {"table.csv": "\n".join(lines) + "\n"}
 
 
+def screens() -> dict[str, Events | str]:
+    """Rankings of four, each written as a row for each of its comparisons; nobody is named."""
+    points, rng, lines = places((5, 4), 9), np.random.default_rng(10), ["page,anchor,near,far,rt"]
+    for page in range(70):
+        anchor, *shown = (list(points)[i] for i in rng.choice(len(points), 4, replace=False))
+        seen = {name: ((points[name] - points[anchor]) ** 2).sum() + rng.normal(0, 2) for name in shown}
+        a, b, c = sorted(shown, key=seen.get)
+        lines += [f"{page},{anchor},{near},{far},{900 + 13 * page}" for near, far in ((a, b), (a, c), (b, c))]
+    return {"table.csv": "\n".join(lines) + "\n"}
+
+
 COLUMNS = "--type pick --columns anchor=anchor,shown=left|right,chosen=chosen,worker=who"
 FIT = f"refit --state state embedding {QUICK} --set participants=alike"
 MODELS = (FIT, "refit --state state clusters")
@@ -244,6 +255,7 @@ WORLDS = {
     "people": World(
         people,
         (
+            "preview answers.jsonl",
             "run answers.jsonl --state state --no-refits --guard on",
             FIT,
             "refit --state state clusters",
@@ -290,7 +302,12 @@ WORLDS = {
     "continuum": World(continuum, ("run answers.jsonl --state state --no-refits", *MODELS)),
     "sets": World(
         sets,
-        ("run answers.jsonl --state state --no-refits", f"{FIT} --set lapse=none", MODELS[1]),
+        (
+            "preview answers.jsonl",
+            "run answers.jsonl --state state --no-refits",
+            f"{FIT} --set lapse=none",
+            MODELS[1],
+        ),
         participants=True,
         without=("learning", "share of the map's variance"),
     ),
@@ -335,9 +352,11 @@ WORLDS = {
         ),
     ),
     "pairs": World(pairs, ("run answers.jsonl --state state --no-refits", FIT)),
+    "screens": World(screens, ("run table.csv --state state --no-refits", FIT)),
     "copies": World(
         copies,
         (
+            f"preview table.csv {COLUMNS} --where practice=0",
             f"run table.csv --state state --no-refits {COLUMNS} --where practice=0",
             f"refit --state state embedding {QUICK}",
         ),
@@ -378,16 +397,16 @@ EVERY_COUNT = [
 
 
 def forgetting() -> dict[str, Events | str]:
-    """Answers over two days with a pause between them, by a state that forgets by time; some without a time."""
+    """Answers over days with pauses between them, read by two states that forget by time; some without a time."""
     made = [event for event in told.events() if event.get("type") != "label"]
     for number, event in enumerate(made):
-        event["time"] = 1_700_000_000 + 60 * number + (90_000 if number > 110 else 0)
+        event["time"] = 1_700_000_000 + 60 * number + 90_000 * (number > 40) + 70_000 * (number > 150)
         if number % 13 == 5:
             del event["time"]
     config = (
         f"accumulators = {json.dumps(EVERY_COUNT)}\n[forgetting]\nby = 'time'\nhalf_life = 3600.0\nwindow = 4500.0\n"
     )
-    return {"answers.jsonl": made, "engine.toml": config}
+    return {"one.jsonl": made[:125], "two.jsonl": made[125:], "engine.toml": config}
 
 
 def halves() -> dict[str, Events | str]:
@@ -428,8 +447,10 @@ SESSIONS = {
             "run monday.jsonl tuesday.jsonl --state state --no-refits",
             FIT,
             "refit --state state spectral --set k=2 --json",
+            "refit --state state hierarchy --snapshot 3",
             "inspect --state state",
-            "export --state state --out new --format csv summary evidence questions",
+            "export --state state --out old --format csv --snapshot 3 --object-order name summary evidence",
+            "cat old/evidence.csv",
             "export --state state --out new.npz nothing",
             "dead-letters list --state state",
             "dead-letters show --state state --limit 2 --reason missing_field",
@@ -442,6 +463,8 @@ SESSIONS = {
             "predict --state state questions.jsonl",
             "predict --state state --participant w1 questions.jsonl",
             "predict --state state --model adds3 answers.csv --exclude participant=w3",
+            "predict --state state --model k1 --snapshot 3 answers.csv --out predicted.csv",
+            "cat predicted.csv",
             "report --state state --out page.html --include participant=w3",
             "verify --state state",
             "backup --state state --to copies",
@@ -467,7 +490,10 @@ SESSIONS = {
     "forgetting": World(
         forgetting,
         (
-            "run answers.jsonl --state state --config engine.toml --no-refits",
+            "run one.jsonl --state one --config engine.toml --no-refits",
+            "run two.jsonl --state two --config engine.toml --no-refits",
+            "inspect --state two",
+            "merge one two --out state",
             "inspect --state state",
         ),
     ),
