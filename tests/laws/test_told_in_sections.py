@@ -126,6 +126,8 @@ def paper(w: World) -> list[float]:
             len(differ["who"]),
             min(each["p_value"] for each in differ["who"]),
             differ["p_value"],
+            differ["groups"]["count"],
+            differ["groups"]["p_value"],
             1963,
             groups["dimensions"],
         ),
