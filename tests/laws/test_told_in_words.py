@@ -252,6 +252,10 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
     "duplicates": ({"answers": lambda w: 10}, lambda w: [10]),
     "map": ({"dimensions": lambda w: 2}, lambda w: [2]),
     "map_gated": ({"dimensions": lambda w: 2}, lambda w: []),
+    "which_dimensions": (
+        {"map": lambda w: 2, "groups": report("clusters", "dimensions")},
+        lambda w: [2, report("clusters", "dimensions")(w)],
+    ),
     "clusters_gated": ({}, lambda w: []),
     "differences_untested": ({}, lambda w: []),
     "no_differences": (
