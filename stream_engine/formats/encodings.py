@@ -78,7 +78,7 @@ LEVELS = {
 }
 N_LATIN = [*ALPHABETS].index("Russian")  # languages before are in Latin letters
 APOSTROPHES, MARKS = {*"’·"}, {*"–—‘“”„«»…。、ー・\u3000"}  # within words, and at their ends
-SHIFTS = {b"\x1b$)C": "iso2022_kr", b"\x1b$": "iso2022_jp", b"~{": "hz"}  # of ASCII alone, to other characters
+SHIFTS = {b"\x1b$)C": "iso2022_kr", b"\x1b$": "iso2022_jp"}  # of ASCII alone, to other characters
 OTHER = log(1e-5)  # of a letter of another language, a symbol, or a capital within a word
 MORE_COMMON = 5.0  # the logarithm of how much more common the first encoding is, which Excel writes
 CAPITAL, MARK = log(0.1), log(0.01)

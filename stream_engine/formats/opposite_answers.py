@@ -211,7 +211,7 @@ def _changed(changes: list[tuple[str, tuple[str, int, int]]], n_people: int) -> 
         return []
     are = "answers" if len(texts) == 1 else "answer"
     text = f"{_listed(texts)}: {len(texts)} of {n_people} {are} otherwise in one half of the answers than in the other "
-    return [f"{text}(were keys or the instruction changed?)"]
+    return [f"{text}(were keys or the instruction changed? They may be flagged as guessing for it)"]
 
 
 def _listed(texts: list[str]) -> str:
