@@ -18,7 +18,7 @@ from stream_engine.formats.screens import Comparison, screens
 from stream_engine.report.findings import WARNING
 from stream_engine.report.findings.data import read as read_findings
 from stream_engine.report.findings.facts import Facts
-from stream_engine.state.merging import are_of_screens
+from stream_engine.state.merging import are_of_screens, are_of_three
 from stream_engine.state.store import Store
 
 OBJECTS = [f"o{number:02d}" for number in range(13)]
@@ -270,3 +270,15 @@ def test_two_rows_of_one_odd_one_out_answer_are_held_out_together(tmp_path):
     assert all(len(of) == 1 for of in units.values()) and len(units) > 300
     told = {each.what: each for each in read_findings(Facts(Store(tmp_path / "state").published()))}
     assert "three objects" in told["screens"].text
+
+
+def test_a_sum_of_states_of_odd_one_out_answers_holds_three_objects_together(tmp_path):
+    for number in range(2):
+        (tmp_path / str(number)).mkdir()
+        run(saved(tmp_path / str(number), [row[:4] for row in judged("odd", 0.3, seed=number)]))
+    folders = [str(tmp_path / str(number) / "state") for number in range(2)]
+    assert main(["merge", *folders, "--out", str(tmp_path / "sum")]) == 0
+    snapshot = Store(tmp_path / "sum").published().snapshot
+    assert are_of_screens(snapshot.counters) and are_of_three(snapshot.counters)
+    held_out = responses_of(snapshot, 0)
+    assert len(held_out.draw) <= len(held_out.answers.rows) / 2
