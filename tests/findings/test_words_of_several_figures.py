@@ -8,7 +8,8 @@ import stream_engine
 from stream_engine.evaluation.connection import joining_object
 from stream_engine.report.findings import agreement, data, models
 from stream_engine.report.findings.facts import Facts
-from stream_engine.report.sections import methods
+from stream_engine.report.material import material
+from stream_engine.report.sections import dendrogram, methods
 
 
 def study(rows, workers=None):
@@ -78,3 +79,19 @@ def test_numbers_of_dimensions_that_differ_are_said_to_be_of_what(of_map, of_gro
     told = [*models._which_dimensions(OfGroups(of_groups), of_map)]
     assert bool(told) == says
     assert not says or ("the map has 5" in told[0].text and "sought in 3; the picture has 2." in told[0].text)
+
+
+def test_the_dendrogram_marks_objects_with_too_few_comparisons():
+    rng = np.random.default_rng(6)
+    often = [f"o{n}" for n in range(8)]
+    places = dict(zip([*often, "rare"], rng.normal(size=(9, 2))))
+    rows = [*of_sets(often, size=300), ["rare", "o1", "o2"], ["o3", "rare", "o4"]]
+    rows = [
+        [anchor, *sorted(pair, key=lambda name: np.linalg.norm(places[name] - places[anchor]))]
+        for anchor, *pair in rows
+    ]
+    made = study(rows).fit("embedding", dimensions=2, kernel="ste", ridge=0.3)
+    section = dendrogram.section(material(made.published))
+    names = {name for column in ("branch", "joins") for name in section.tables[0].columns[column]}
+    assert any(name.startswith("rare *") for name in names) and not any(name.startswith("o1 *") for name in names)
+    assert any("Too few comparisons" in note for note in section.notes)
