@@ -68,7 +68,7 @@ def screens(
     taken = {*used}
     for name, column in records.columns.items():
         is_called_so = name not in taken and SCREENS & set(column.words) and not set(name) & set(",|=")
-        if is_called_so and (n_screens := _of_one_anchor(column, rows)):
+        if is_called_so and (n_screens := _of_one_anchor(column, rows)) and not _contradict_themselves(column, rows):
             return Screens(name, True, n_screens)
     candidates = [
         (name, blocks) for name, column in records.columns.items() if (blocks := _of_column(name, column, rows, taken))
@@ -128,6 +128,33 @@ def _of_one_anchor(column: Column, rows: Sequence[Comparison | None]) -> int:
     n_screens, n_questions = len(questions), sum(map(len, questions.values()))
     are_different = n_questions >= max(MIN_ROWS_EACH * n_screens, MIN_DIFFERENT * n_rows)
     return n_screens if is_one and n_screens > 1 and are_different else 0
+
+
+def _contradict_themselves(column: Column, rows: Sequence[Comparison | None]) -> bool:
+    """Whether rows with the same value of a column contradict each other (a is nearer than b, b than c, c than a) more
+    often than by mistake: each was answered by itself, though on one page."""
+    blocks: dict[tuple, list[tuple[str, str]]] = {}
+    for text, row in zip(column.texts, rows):
+        if row is not None:
+            blocks.setdefault((text, row.who, row.anchor), []).append((row.near, row.far))
+    circular = sum(map(_are_circular, blocks.values()))
+    return circular > max(1, MAX_AGAINST * len(blocks))
+
+
+def _are_circular(pairs: Sequence[tuple[str, str]]) -> bool:
+    """Whether no order of the objects agrees with all pairs (nearer, farther).
+
+    >>> _are_circular([("a", "b"), ("b", "c"), ("c", "a")]), _are_circular([("a", "b"), ("b", "c"), ("a", "c")])
+    (True, False)
+    """
+    left = [*pairs]
+    while left:
+        nearer = {near for near, _ in left}
+        rest = [(near, far) for near, far in left if far in nearer]
+        if len(rest) == len(left):
+            return True
+        left = rest
+    return False
 
 
 def numbers_several_anchors(records: Records, rows: Sequence[Comparison | None], used: Iterable[str]) -> str:

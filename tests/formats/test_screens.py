@@ -229,6 +229,11 @@ def test_blocks_of_one_answer_each_are_screens_though_their_anchors_repeat(kind,
     assert found.column == ("far" if kind in ("odd", "central") else column or "anchor")
 
 
+def test_answers_on_one_page_that_contradict_each_other_are_no_screens():
+    assert screens_of(judged("ranking", 0.3), "page").is_called_so
+    assert screens_of(judged("pairs", 0.5, 4), "page") is None
+
+
 @pytest.mark.parametrize("column", ["", "pagina"])
 @pytest.mark.parametrize("kind", ["pairs", "standard", "twice"])
 @pytest.mark.parametrize("noise", [0.1, 0.3, 1.0])
