@@ -41,7 +41,7 @@ def test_the_sentence_has_the_figures_of_the_report_and_only_what_is_known():
         "replication": {"ari": 1.0, "low": 1.0, "high": 1.0}
     }  # in all of a hundred simulated replications
     assert numbers(sentence(certain)) == ["97.2", ".99", ".012", ".003", "1", "3"]
-    assert numbers("".join(methods._groups(certain)).partition("Hubert")[2]) == ["1985", ".99"]
+    assert numbers(" ".join(methods._groups(certain)).partition("Hubert")[2]) == ["1985", ".99", "1", "3"]
     none = sentence(MADE | {"grade": "not separable", "clearer_than": 0.5, "subgroups": []})
     assert numbers(none)[:3] == ["3", "50", "6.0"] and "group 1" not in none
     few = sentence(MADE | {"grade": "cannot tell", "reason": "few answers"})
