@@ -72,8 +72,9 @@ def joining_object(snapshot: Snapshot) -> JoiningObject | None:
         np.concatenate(sides)
         for sides in zip(*((one, other) for columns in questions for one in columns for other in columns))
     )
-    pairs = np.unique(np.asarray(first, np.int64) * n + second)
-    first, second = pairs // n, pairs % n
+    together = np.zeros(n * n, bool)
+    together[np.asarray(first, np.int64) * n + second] = True
+    first, second = np.divmod(np.flatnonzero(together), n)
     degrees = np.bincount(first[first != second], minlength=n)
     best: JoiningObject | None = None
     if 2 * degrees[degrees > 0].min(initial=n) > n:  # then no object divides the others
