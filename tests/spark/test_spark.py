@@ -1,12 +1,16 @@
-"""The job on real Spark: local with kills around the rename, then a standalone cluster that loses a worker.
+"""The job on real Spark: local with kills around the rename, then a small cluster that loses an executor.
 
 Each run of Spark is seconds of start-up, so one run serves many assertions. The oracle is one process over the same
 events: equal exports by name, equal counters, equal dead letters.
 """
 
+import contextlib
 import gzip
 import json
+import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -56,39 +60,42 @@ def world(tmp_path_factory):
     return source, folder / "state"
 
 
-def test_killed_before_and_after_the_rename_and_with_a_worker_lost_every_batch_counts_once(world, tmp_path):
-    """local[2]: batch 0 is whole, batch 1 dies before its rename, is repeated, dies after it, and is passed over by a
-    master and two workers on loopback, of whom one is killed with its executor when batch 2 is there."""
+def executors(run: subprocess.Popen) -> set[int]:
+    """The executors' processes of a job, which is the leader of its session."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if b"CoarseGrainedExecutorBackend" in (folder / "cmdline").read_bytes():
+                found.add(int(folder.name))
+    return {pid for pid in found if os.path.exists(f"/proc/{pid}") and os.getsid(pid) == run.pid}
+
+
+def test_killed_before_and_after_the_rename_and_with_an_executor_lost_every_batch_counts_once(world, tmp_path):
+    """Batch 0 is whole, batch 1 dies before its rename, is repeated, dies after it, and is passed over by a driver with
+    two executors, of which one is killed when batch 2 is there."""
     source, state = world
     out, log = tmp_path / "out", tmp_path / "log"
     job = [*source, "--out", str(out), "--per-batch", "1"]
-    submit = [
-        spark_cluster.home() / "bin" / "spark-submit",
-        "--master",
-        "local[2]",
-        "--driver-memory",
-        "1g",
-        *spark_cluster.conf(),
-    ]
-    for when, renamed in (("before", 1), ("after", 2)):
-        run = spark_cluster.start([*submit, Path(spark_killed.__file__), when, "1", *job], log)
-        run.wait(1200)
-        spark_cluster.kill(run)
-        assert len(list((out / "delta").glob("batch=*"))) == renamed, log.read_text(errors="replace")[-3000:]
-        assert bool(list((out / "delta").glob(".batch=1*"))) == (when == "before")
-    written = {path: path.stat().st_mtime_ns for path in (out / "delta").rglob("*.parquet")}
-    spark = spark_cluster.Standalone(tmp_path)
+    places: set[Path] = set()
+    run = spark_cluster.submit(log, Path(spark_killed.__file__), "1", *job)
     try:
-        run = spark_cluster.job(log, *job, master=spark.url)
+        until(lambda: spark_killed.SEEN in log.read_text() or run.poll() is not None, what="accidents", seconds=400)
+        written = {path: path.stat().st_mtime_ns for path in (out / "delta").rglob("*.parquet")}
+        there = until(lambda: len(found := executors(run)) == 2 and found, what="two executors", seconds=400)
+        places |= {Path(f"/proc/{pid}/cwd").readlink().parent for pid in there}
         until(
             lambda: (out / "delta" / "batch=2").exists() or run.poll() is not None, what="the next batch", seconds=400
         )
-        spark.kill(0)
+        os.kill(min(there), signal.SIGKILL)
         spark_cluster.ended(run, log)
-        used = [len(list((tmp_path / f"work-{n}").glob("*/*"))) for n in (0, 1)]
     finally:
-        spark.close()
-    assert used[0] and used[1], "both workers had an executor"
+        spark_cluster.kill(run)
+        for each in places:  # within Spark's own folder
+            shutil.rmtree(each)
+    before, after = json.loads(re.search(f"{spark_killed.SEEN}(.*)", log.read_text())[1])
+    [unfinished] = [name for name in before if name.startswith(".batch=1")]
+    assert before == [unfinished, "batch=0", "job.json"]
+    assert after == ["batch=0", "batch=1", "job.json"]
     assert all(path.stat().st_mtime_ns == time for path, time in written.items())
     batches = [f"batch={number}" for number in range(5)]  # the first file and the first of the glob, then one by one
     assert sorted(path.name for path in (out / "delta").iterdir()) == [*batches, "job.json"]

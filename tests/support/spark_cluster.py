@@ -1,4 +1,4 @@
-"""Spark on loopback for the tests: the job as a process, a standalone master with workers, and the jars for Kafka.
+"""Spark on loopback for the tests: the job as a process, and the jars for Kafka.
 
 pyspark is the extra [spark]; what it does not ship comes from Maven Central through `pom.xml` and stays in a cache
 outside the repository.
@@ -19,7 +19,6 @@ from pathlib import Path
 
 from tests.conftest import ROOT
 from tests.support.fetched_programs import Missing, jars_of
-from tests.support.process import free_ports, listens, until
 from tests.support.shared_classes import shared_classes
 
 POM = ROOT / "tests" / "spark" / "pom.xml"
@@ -42,7 +41,6 @@ ENVIRONMENT = {
     "SPARK_LOCAL_IP": "127.0.0.1",
     "PYSPARK_DRIVER_PYTHON": sys.executable,
     "OPENBLAS_NUM_THREADS": "1",
-    "SPARK_DAEMON_MEMORY": "256m",
 }
 
 
@@ -111,6 +109,12 @@ def job(log: Path, *arguments, master: str = "local[2]", jars: str = "", java: s
     return start([*command, *(["--jars", jars] if jars else [])], log)
 
 
+def submit(log: Path, script: Path, *arguments, jars: str = "") -> subprocess.Popen:
+    """A script by `spark-submit`, with one task at a time."""
+    command = [home() / "bin" / "spark-submit", "--master", "local[1]", "--driver-memory", "1g", *conf()]
+    return start([*command, *(["--jars", jars] if jars else []), script, *arguments], log)
+
+
 def ended(process: subprocess.Popen, log: Path, seconds: float = 400) -> None:
     """Wait until the job ends well."""
     try:
@@ -119,28 +123,3 @@ def ended(process: subprocess.Popen, log: Path, seconds: float = 400) -> None:
         kill(process)
         code = f"none within {seconds} s"
     assert code == 0, f"exit {code}:\n{log.read_text(errors='replace')[-6000:]}"
-
-
-class Standalone:
-    """A master and workers of one core each, all on loopback; `kill` takes a worker and its executors away."""
-
-    def __init__(self, folder: Path, workers: int = 2):
-        self.folder, spark = folder, home() / "bin" / "spark-class"
-        (port,) = free_ports(1)
-        self.url = f"spark://127.0.0.1:{port}"
-        deploy, here = "org.apache.spark.deploy", ["--host", "127.0.0.1", "--webui-port", 0]
-        master = [spark, f"{deploy}.master.Master", *here, "--port", port]
-        daemon = {**ENVIRONMENT, "SPARK_DAEMON_JAVA_OPTS": jvm()}
-        self.processes = [start(master, folder / "master.log", daemon)]
-        until(lambda: listens(port), what="the master")
-        worker = [spark, f"{deploy}.worker.Worker", *here, "--cores", 1, "--memory", "512m"]
-        for number in range(workers):
-            command = [*worker, "--work-dir", folder / f"work-{number}", self.url]
-            self.processes.append(start(command, folder / f"worker-{number}.log", daemon))
-
-    def kill(self, worker: int) -> None:
-        kill(self.processes[1 + worker])
-
-    def close(self) -> None:
-        for process in reversed(self.processes):
-            kill(process)
