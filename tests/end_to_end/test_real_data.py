@@ -11,6 +11,15 @@ import pytest
 from tests.support.process import ENVIRONMENT, engine, summary
 
 pytestmark = pytest.mark.data
+QUICK = """
+[refits.params.triplet_boost]
+rounds = 3000
+[refits.params.classify]
+similarities = ["k1"]
+rounds = 200
+neighbours = [1, 3]
+penalties = [1.0]
+"""
 
 
 def figures(state):
@@ -127,8 +136,9 @@ def test_food_tastes_are_boosted_and_everything_is_exported(food, judgements, tm
         str(food),
         "--labels",
         str(tmp_path / "sweet.csv"),
-        *("--refit", "triplet_boost", "--refit", "classify"),
+        *("--refit", "triplet_boost", "--refit", "classify", "--config", str(tmp_path / "engine.toml")),
     ]
+    (tmp_path / "engine.toml").write_text(QUICK)
     watch = (
         "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); "
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
