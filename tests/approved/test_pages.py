@@ -1,6 +1,7 @@
 """What the page of each world says, shows and draws, and what the commands print that made it."""
 
 import contextlib
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,12 @@ from stream_engine.report.page import sections
 from stream_engine.state.store import Store
 from tests.support.approved import unchanging
 from tests.support.approved_pages import page_text
-from tests.support.approved_worlds import WORLDS
+from tests.support.approved_worlds import SESSIONS, WORLDS
+
+
+def test_every_document_is_of_a_world():
+    documents = (Path(__file__).parent / "documents").glob("*/*].txt")
+    assert {path.stem.partition("[")[2].removesuffix("]") for path in documents} == {*WORLDS, *SESSIONS}
 
 
 @pytest.mark.parametrize("name", WORLDS)

@@ -32,7 +32,7 @@ def page_text(of: Material, sections: Mapping[str, Section], whole: bool = True,
         for table in section.tables:
             if table.name not in (OF_A_DAY if whole else OF_A_DAY | SHOWN_ONCE):
                 lines += table_lines(table, whole)
-        for drawing in section.drawings:
+        for drawing in section.drawings if whole or name == "map" else ():
             lines += drawing_lines(drawing, whole and marks)
     return unchanging("\n".join(lines)) + "\n"
 

@@ -492,7 +492,6 @@ SESSIONS = {
         (
             "run one.jsonl --state one --config engine.toml --no-refits",
             "run two.jsonl --state two --config engine.toml --no-refits",
-            "inspect --state two",
             "merge one two --out state",
             "inspect --state state",
         ),
