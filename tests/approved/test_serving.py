@@ -59,6 +59,19 @@ def test_documents(run, approved):
     assert unchanging("\n".join(lines)) == approved
 
 
+def test_nothing_yet(tmp_path, approved):
+    """Before the first snapshot."""
+    lines = []
+    with served(tmp_path) as run:
+        run.why = "the source is not open yet"
+        for path in (path for path, each in READ.items() if _is_json(each.gives) and path not in SPEAKS):
+            answer = run.http.post(path, json={"questions": QUESTIONS}) if path == "/predict" else run.http.get(path)
+            lines += [f"## {path} {answer.status_code}", *said(answer), ""]
+        answer = run.http.get("/readyz")
+        lines.append(f"/readyz {answer.status_code} {answer.text.strip()}")
+    assert unchanging("\n".join(lines)) == approved
+
+
 def test_live(run, approved):
     lines = []
     with run.http.stream("GET", "/live") as answer:

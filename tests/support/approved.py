@@ -23,6 +23,7 @@ CHANGES = (  # what changes from day to day and machine to machine, and what sta
     (r"\b(bytes|cpus|descriptors|free_memory_gb|host|pid|python|user|seconds|version)=[\w.+]+", r"\1=…"),
     (r"\b[\d,]+ (?=(?:kB|bytes)\b)", "SIZE "),
     (r"\b\d+\.\d+ (?=(?:s|ms|seconds|minutes)\b)", "SECONDS "),
+    (r"(?m)^(  [a-z]\w*(?: +[\d.]+ %){2} +[\d.]+) +[\d.]+$", r"\1 SECONDS"),  # the table of models of `inspect`
     (r"\b(version|Python|NumPy) \d+(?:\.\w+)+(?:\+\w+)?", r"\1 VERSION"),
 )
 

@@ -409,6 +409,25 @@ def forgetting() -> dict[str, Events | str]:
     return {"one.jsonl": made[:125], "two.jsonl": made[125:], "engine.toml": config}
 
 
+def tables() -> dict[str, Events | str]:
+    """Small tables, each of which needs an option to be read right."""
+    return {
+        "semicolons.csv": "anchor;near;far\na;b;c\nb;c;a\nc;a;d\n",
+        "titled.csv": "A study\nof 2024\nanchor,near,far\na,b,c\nb,c,a\n",
+        "bare.csv": "a,b,c,p1\nb,c,a,p2\nc,a,b,p1\n",
+        "farther.csv": "anchor,left,right,chosen,who\na,b,c,b,p1\nb,c,a,a,p2\nc,a,b,a,p2\n",
+        "keys.csv": "anchor,left,right,key,rt\na,b,c,f,812\nb,c,a,j,640\nc,a,b,f,290\nc,a,b,x,291\n",
+        "places.csv": "anchor,left,right,place\na,b,c,1\nb,c,a,2\nc,a,b,3\n",
+        "indices.csv": "a,b,c,odd\nx,y,z,0\ny,z,w,2\nw,x,y,1\n",
+        "lists.csv": "anchor,shown,chosen,practice\na,b+c+d,c,0\nb,c+d+a,a+d,0\nc,a+b,a,1\n",
+        "rankings.jsonl": [{"type": "ranking", "anchor": "a", "ranked": list("cbd"), "worker": "w"}],
+        "central.jsonl": [{"objects": list("abc"), "central": "b", "worker": "w", "time": "2024-05-01T12:00:00Z"}],
+        "ann.csv": "anchor,near,far\na,b,c\nb,a,c\n",
+        "bob.csv": "anchor,near,far\na,c,b\n",
+        "labels.csv": "name,taste\na,sweet\nb,sour\nzz,sour\n",
+    }
+
+
 def halves() -> dict[str, Events | str]:
     of_all_kinds = told.events()
     return {"one.jsonl": of_all_kinds[:120], "two.jsonl": of_all_kinds[120:], "three.jsonl": of_all_kinds[:9]}
@@ -454,6 +473,7 @@ SESSIONS = {
             "export --state state --out new.npz nothing",
             "dead-letters list --state state",
             "dead-letters show --state state --limit 2 --reason missing_field",
+            "dead-letters show --state state --limit 1 --json",
             "ask --state state --n 2 --out asked.jsonl",
             "cat asked.jsonl",
             "ask --state state --n 2 --strategy uncertainty --type triplet --out asked.jsonl",
@@ -470,6 +490,7 @@ SESSIONS = {
             "backup --state state --to copies",
             "forget --state state --participant w2",
             "forget --state state --object b",
+            "forget --state state --object b --drop adds4",
             "inspect --state state",
             "verify --state state",
         ),
@@ -480,6 +501,8 @@ SESSIONS = {
             "run one.jsonl --state one --no-refits",
             "run two.jsonl --state two --no-refits --exclude participant=w1",
             "refit --state one hierarchy --exclude participant=w3",
+            "verify --state one one.jsonl",
+            "verify --state one two.jsonl",
             "merge one two --out state",
             "inspect --state state",
             "run three.jsonl --state three --no-refits",
@@ -493,6 +516,27 @@ SESSIONS = {
             "run one.jsonl --state one --config engine.toml --no-refits",
             "run two.jsonl --state two --config engine.toml --no-refits",
             "merge one two --out state",
+            "inspect --state state",
+        ),
+    ),
+    "tables": World(
+        tables,
+        (
+            "preview semicolons.csv --delimiter ;",
+            "preview titled.csv --skip-rows 2",
+            "preview bare.csv --no-header --columns anchor=1,near=2,far=3,participant=4",
+            "preview farther.csv --type pick --columns shown=left|right,worker=who --answer-is farther",
+            "preview keys.csv --type pick --columns shown=left|right,chosen=key,milliseconds=rt --answers-by position "
+            "--codes chosen:f=left,j=right",
+            "preview places.csv --type pick --columns shown=left|right,chosen=place --answers-by position",
+            "preview indices.csv --type odd_one_out --columns objects=a|b|c --answers-by index",
+            "preview lists.csv --type pick --separator + --where practice=0",
+            "preview lists.csv --type pick_farthest --columns farthest=chosen --separator + --where practice!=0|2",
+            "preview rankings.jsonl",
+            "preview central.jsonl --type most_central --events 1",
+            "preview ann.csv bob.csv --participant-from file",
+            "run ann.csv bob.csv --state state --no-refits --participant-from file --labels labels.csv "
+            "--labels-columns object=name,label=taste --seed 4",
             "inspect --state state",
         ),
     ),
