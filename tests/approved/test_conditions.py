@@ -95,6 +95,8 @@ CASES = {
     "separated, positions tell nothing": lambda: clusters(gain=0.008, gain_se=0.0042),
     "separated, one splits again": lambda: clusters(subgroups=[{"group": 2, "k": 3, "grade": "separated"}]),
     "separated in one dimension": lambda: clusters(reason="one dimension", dimensions=1, sizes=[4, 3], k=2),
+    "one group, and an object by itself": lambda: clusters(k=2, sizes=[7, 1], alone=["e"]),
+    "objects by themselves": lambda: clusters(k=4, sizes=[5, 1, 1, 1], alone=["e", "f", "a"]),
     "not separable": lambda: clusters(grade="not separable", clearer_than=0.731, sizes=[4, 2, 2]),
     "not separable, without a limit": lambda: clusters(grade="not separable", detection_limit=None, k=1),
     "few objects": lambda: clusters(**CANNOT, reason="few objects"),

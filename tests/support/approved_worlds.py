@@ -223,14 +223,15 @@ def pairs() -> dict[str, Events | str]:
 
 
 def copies() -> dict[str, Events | str]:
-    """A table in which somebody is there twice, under two names, and whose rows were in part sent twice."""
+    """A table in which somebody is there twice, under two names, some answers are missing, and rows were sent twice."""
     people = {"ann": (90, by_distance(0.6)), "bob": (70, by_distance(0.6)), "cho": (55, by_distance(0.6))}
-    events = picks(places((5, 3), 3), people, 47)
-    again = [event | {"worker": "bob (1)", "time": event["time"] + 0.5} for event in events if event["worker"] == "bob"]
+    events = picks(places((5, 3), 3), people, 47, again=0.03)
+    again = [event | {"worker": "bob (1)"} for event in events if event["worker"] == "bob"]
     rows = [*events, *events[100:124], *again]
     lines = ["anchor,left,right,chosen,who,time,mood,practice"]
     for number, event in enumerate(rows):
-        cells = [event["anchor"], *event["shown"], event["chosen"][0], event["worker"], event["time"], number % 3]
+        chosen = "" if event["time"] % 27 == 11 else event["chosen"][0]
+        cells = [event["anchor"], *event["shown"], chosen, event["worker"], event["time"], number % 3]
         lines.append(",".join(map(str, [*cells, int(number % 50 == 0)])))
     lines[40] = lines[40].replace(lines[40].split(",")[0], "", 1)
     lines[60:62] = [f"{line.rsplit(',', 5)[0]},nothing,{','.join(line.split(',')[4:])}" for line in lines[60:62]]
@@ -352,7 +353,7 @@ WORLDS = {
         ),
     ),
     "pairs": World(pairs, ("run answers.jsonl --state state --no-refits", FIT)),
-    "screens": World(screens, ("run table.csv --state state --no-refits", FIT)),
+    "screens": World(screens, ("run table.csv --state state --no-refits", FIT), without=("models",)),
     "copies": World(
         copies,
         (
@@ -364,7 +365,8 @@ WORLDS = {
     ),
     "copies_dropped": World(
         copies,
-        (f"run table.csv --state state --no-refits {COLUMNS} --where practice=0 --drop-duplicates", FIT),
+        (f"run table.csv --state state --no-refits {COLUMNS} --where chosen!= --drop-duplicates", FIT),
+        participants=True,
     ),
 }
 
@@ -463,7 +465,7 @@ SESSIONS = {
         growing,
         (
             "run monday.jsonl --state state --no-refits --snapshot-every 40 --keep 3",
-            "run monday.jsonl tuesday.jsonl --state state --no-refits",
+            "run monday.jsonl tuesday.jsonl --state state --no-refits --snapshot-every 70",
             FIT,
             "refit --state state spectral --set k=2 --json",
             "refit --state state hierarchy --snapshot 3",
