@@ -16,6 +16,7 @@ from stream_engine.formats.long_tables import asked_in_header, melted
 from stream_engine.formats.named_layouts import (
     named_fields,
     near_and_far,
+    nearer_pairs,
     ranks_of_objects,
     triads,
     two_and_odd,
@@ -32,9 +33,9 @@ from stream_engine.formats.unreadable import best_and_worst
 from stream_engine.formats.vocabulary import sign_of, words_of
 
 FIELDS_OF_ANSWERS = (*OF_OBJECTS, "chosen", "odd", "central")
-EVENT_FIELDS = {"near_i", "near_j", "far_i", "far_j", "n_near", "n_far"}
+EVENT_FIELDS = {"n_near", "n_far"}
 LAYOUTS: tuple[Callable[[Records], Iterator[Proposal]], ...] = (
-    *(named_fields, near_and_far, two_pairs, ranks_of_objects, triads, shown_objects, two_and_odd),
+    *(named_fields, near_and_far, nearer_pairs, two_pairs, ranks_of_objects, triads, shown_objects, two_and_odd),
 )
 
 

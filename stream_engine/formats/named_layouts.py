@@ -121,6 +121,24 @@ def near_and_far(records: Records) -> Iterator[Proposal]:
             yield with_truth
 
 
+def nearer_pairs(records: Records) -> Iterator[Proposal]:
+    """Two pairs of objects of which the names of the columns say which is the nearer one.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> rows = {"far_1": [*"abcd"], "far_2": [*"bcda"], "near_1": [*"cdab"], "near_2": [*"dabc"]}
+    >>> [proposal.fields for proposal in nearer_pairs(records_of(rows))]
+    [{'near': ('near_1', 'near_2'), 'far': ('far_1', 'far_2')}]
+    """
+    columns = [column for column in records.columns.values() if column.distinct]
+    if any(ANCHOR & set(column.words) for column in columns):
+        return  # several objects nearer to it
+    for pairs, order in pairs_in(columns):
+        by_sign = {sign_of(words): tuple(column.name for column in pair) for words, pair in zip(order, pairs)}
+        if by_sign.keys() == {1, -1} and _are_alike([column for pair in pairs for column in pair]):
+            fields = {"near": by_sign[1], "far": by_sign[-1]}
+            yield Proposal("quadruplet", fields, Answer(), "the names of the columns", (7,))
+
+
 def two_pairs(records: Records) -> Iterator[Proposal]:
     """Two pairs of objects, and which of them is more alike."""
     columns = [column for column in records.columns.values() if column.distinct]
