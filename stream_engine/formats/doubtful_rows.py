@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import combinations, islice
 from shlex import quote
 
+from stream_engine.formats.answered_again import TIMES_OF_ONE, answered_again
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.event_fields import NO_COLUMN, OPTIONAL, SCREEN
 from stream_engine.formats.field_values import flag_of, number_of
@@ -14,7 +15,7 @@ from stream_engine.formats.reading import IN_DOUBT, Decision
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.screens import comparisons, numbers_several_anchors, screens, seems_of_screens
 from stream_engine.formats.trial_filters import RECORD_KIND_WORDS
-from stream_engine.formats.vocabulary import PARTICIPANTS, ROUNDS, words_of
+from stream_engine.formats.vocabulary import PARTICIPANTS, ROUNDS, SCREENS, words_of
 
 MIN_ROWS_ABOVE = 10  # of another table
 MIN_REPETITIONS = 3  # of the values of a column, on average, that are no numbers or texts of their own
@@ -132,7 +133,8 @@ def exported_again(records: Records, used: Sequence[str]) -> tuple[int, str, str
 
 
 def _keys(records: Records, used: Sequence[str], different: Sequence[tuple[str | None, ...]]) -> list[tuple[bool, str]]:
-    """The columns that differ in all of these rows, or, if they are times, in all of each participant; times first."""
+    """The columns that differ in all of these rows, or, if they are times or number trials, in all of each
+    participant; times first."""
     keys = []
     people = [name for name in records.columns if "".join(words_of(name)) in PARTICIPANTS]
     whose = [*records.columns].index(people[0]) if people else None
@@ -141,7 +143,8 @@ def _keys(records: Records, used: Sequence[str], different: Sequence[tuple[str |
         if name in used or None in texts:
             continue
         is_time = all(_TIME.fullmatch(text or "") for text in column.distinct)
-        own = {*zip(texts, (row[whose] for row in different))} if is_time and whose is not None else {*texts}
+        of_each = is_time or (SCREENS & set(words_of(name)) and all((text or "").isdecimal() for text in texts))
+        own = {*zip(texts, (row[whose] for row in different))} if of_each and whose is not None else {*texts}
         if len(own) == len(texts):
             keys.append((not is_time, name))
     return keys
@@ -184,7 +187,7 @@ def doubts(records: Records, options: Mapping[str, tuple[str, ...]], drops: bool
     if who is not None:
         roles = {name for names in columns.values() for name in names}
         says += [*who_tried(who), *_numbers_again(records, who), *rounded_ids(who)]
-        says += _sent_as_another(records, who, objects)
+        says += [*answered_again(records, columns), *_sent_as_another(records, who, objects)]
         says += _trials_again(*_without_copies(records, who, columns), roles)
     return [Decision(IN_DOUBT, "counted", text) for text in says]
 
@@ -223,9 +226,20 @@ def _copies_in_words(records: Records, columns: Mapping[str, tuple[str, ...]], d
         needs = "a participant and a time (participant= and time= or seconds= in --columns)"
         nothing = f"--drop-duplicates drops nothing: it tells copies by {needs}"
         return [f"{nothing}; {fact}{remove}" if n_copies else nothing]
-    if not n_copies or timed:  # the decoder tells of them
+    if timed:  # the decoder tells of them
         return []
+    if not n_copies:
+        half = _repeated_half(records) if "worker" in columns else 0
+        again = f"the last {half:,} of {records.size:,} rows are the first ones again, in the same order (a file sent "
+        again += f"twice?): to count them once, keep the header and the first {half:,} rows"
+        return [again] if half else []
     return [f"{fact}to count them once: {'--drop-duplicates' if is_time and 'worker' in columns else remove}"]
+
+
+def _repeated_half(records: Records) -> int:
+    """How many rows the first half has, where the second one repeats it; 0 where it does not."""
+    rows, half = [*zip(*(column.texts for column in records.columns.values()))], records.size // 2
+    return half if half >= MIN_ROWS_ABOVE and rows[:half] == rows[-half:] and records.size == 2 * half else 0
 
 
 def _of_answers(columns: Mapping[str, tuple[str, ...]]) -> list[str]:
@@ -434,19 +448,11 @@ def who_tried(who: Column) -> list[str]:
     return [f"{fact} (a test of the study?); to leave them out: --where {where}"]
 
 
-_TIMES_OF_ONE = frozenset(
-    words_of(
-        "sesion sessie sitzung seance sessione tag dag jour dia day week woche semaine semana welle ronde fase etape "
-        "etapa bloque blok bloc taak tache tarea tipo soort moment zeitpunkt period periode messung"
-    )
-)  # of which one participant has several
-
-
 def _parts_numbers(records: Records, who: Column, column: Column) -> bool:
     """Whether a column of a few texts tells apart rows of the same participant with the same number of the trial, and
     most participants have such rows; and it is not called a part of the study."""
     words, texts = {*column.words}, column.distinct
-    if words & (_TIMES_OF_ONE | RECORD_KIND_WORDS | ROUNDS) or not 2 <= len(texts) <= MAX_EXPORTS:
+    if words & (TIMES_OF_ONE | RECORD_KIND_WORDS | ROUNDS) or not 2 <= len(texts) <= MAX_EXPORTS:
         return False
     if None in column.values or any(
         number_of(text, text=True) is not None or flag_of(text) is not None for text in texts

@@ -101,9 +101,8 @@ def _inferred(settings: Settings, command: str) -> PreparedSettings:
             return PreparedSettings(settings, problem=f"{settings.source[0]}: {_below(settings, records, begin)}")
         if header_rows_again := header_again(matching(records, events.where)):
             rows = records.select(row for row in range(records.size) if row not in {*header_rows_again})
-            header_problem = _repeated_header(
-                layout_settings, records, header_rows_again, understood(rows, events.where).readings, command
-            )
+            readings = understood(rows, events.where).readings
+            header_problem = _repeated_header(layout_settings, rows, header_rows_again, readings, command)
             return PreparedSettings(settings, problem=f"{settings.source[0]}: {header_problem}")
         understanding = understood(records, events.where)
         candidates = [_with_reading(layout_settings, reading) for reading in understanding.readings]
@@ -174,7 +173,7 @@ def _with_times_of_copies(settings: Settings) -> Settings:
     events = settings.input
     if not events.drop_duplicates or {"time", *PACE} & events.columns.keys():
         return settings
-    records = first_records(settings)
+    records = matching(first_records(settings), events.where)
     columns = columns_of(records, event_options(settings).columns)
     _, key, is_time = copies(records, sum(columns.values(), ()))
     if not is_time:  # copies may differ in the file that they come from
@@ -329,20 +328,27 @@ def _example(settings: Settings, command: str) -> str:
 
 
 def _repeated_header(
-    settings: Settings, records: Records, header_rows_again: list[int], readings_of_rest: list[Reading], command: str
+    settings: Settings, rows: Records, header_rows_again: list[int], readings: list[Reading], command: str
 ) -> str:
-    """The problem of a table whose header is repeated, as in concatenated files."""
-    name = (
-        readings_of_rest[0].columns.get("chosen", next(iter(readings_of_rest[0].columns.values())))[0]
-        if readings_of_rest and readings_of_rest[0].columns
-        else next(iter(records.columns))
-    )
+    """The problem of a table whose header is repeated, as in concatenated files; `rows`: the other ones."""
+    roles = columns_of(rows, readings[0].columns if readings else {})
+    name = next((roles[field][0] for field in ("chosen", *roles) if field in roles), next(iter(rows.columns)))
     lines = ", ".join(f"{row + 2 + settings.input.skip_rows:,}" for row in header_rows_again[:3])
     further = f" and {len(header_rows_again) - 3:,} more" if len(header_rows_again) > 3 else ""
     fact = f"the header is repeated at lines {lines}{further}"
+    n_copies, _, is_time = copies(rows, sum(roles.values(), ()))
+    if n_copies:
+        fact += f", and {n_copies:,} of the {rows.size:,} rows are copies of others (a file pasted twice?)"
+    if n_copies and not (is_time and "worker" in roles) and _is_one_table_of_text(settings):
+        once = f"unique{Path(settings.source[0]).suffix}"
+        of_unique = command_of(structs.replace(settings, source=(once,)))
+        return f"{fact}; next: awk '!seen[$0]++' {quote(settings.source[0])} > {once}, then {of_unique}"
     where = {**settings.input.where, f"{name}!=": name}
-    trial = structs.replace(settings, input=structs.replace(settings.input, where=where))
-    return f"{fact}: leave these rows out with {command_of(trial, command)}"
+    events = structs.replace(
+        settings.input, where=where, drop_duplicates=settings.input.drop_duplicates or n_copies > 0
+    )
+    leave = command_of(structs.replace(settings, input=events), command)
+    return f"{fact}: leave these rows out with {leave}"
 
 
 def _with_rivals(settings: Settings, first: Reading, candidates: list[Settings], command: str) -> PreparedSettings:
