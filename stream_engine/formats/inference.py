@@ -12,7 +12,7 @@ from stream_engine.formats.answers import Answer
 from stream_engine.formats.completion import completed, where_filled
 from stream_engine.formats.doubtful_rows import OF_OBJECTS
 from stream_engine.formats.graded_answers import graded
-from stream_engine.formats.long_tables import asked_in_header, melted
+from stream_engine.formats.long_tables import PARTICIPANT, answered_by_columns, asked_in_header, melted
 from stream_engine.formats.named_layouts import (
     named_fields,
     near_and_far,
@@ -23,6 +23,7 @@ from stream_engine.formats.named_layouts import (
     two_pairs,
 )
 from stream_engine.formats.other_tasks import loop_of_answers
+from stream_engine.formats.participant_columns import participant
 from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Proposal, Ranked, Reading
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.record_filters import filters_as_text, keeps, matching
@@ -31,6 +32,7 @@ from stream_engine.formats.trial_filters import CATCH_WORDS, header_rows, is_pra
 from stream_engine.formats.unnamed_layouts import candidates
 from stream_engine.formats.unreadable import best_and_worst
 from stream_engine.formats.vocabulary import sign_of, words_of
+from stream_engine.formats.wide_columns import matches
 
 FIELDS_OF_ANSWERS = (*OF_OBJECTS, "chosen", "odd", "central")
 EVENT_FIELDS = {"n_near", "n_far"}
@@ -106,6 +108,8 @@ def _understood(records: Records, questions: Sequence[str] = ()) -> Understandin
         proposal = Proposal("pick", fields, Answer((answered,)), "the header asks the questions", farther=farther)
         return Understanding([_safe_names(reading) for _, reading in complete(table, [proposal], True, ())])
     best = _best(complete(records, _proposals(records), False))
+    if (of_people := _of_people(records, complete, best)) is not None:
+        return of_people
     if best and (other := _of_other_rows(records, best[0])) is not None:
         if len(best) == 1 and not best[0].doubt:
             return Understanding([], other)
@@ -118,6 +122,28 @@ def _understood(records: Records, questions: Sequence[str] = ()) -> Understandin
     if not best and (fact := best_and_worst(records) or loop_of_answers(records)):
         return Understanding([], Obstacle(fact))
     return Understanding(best, None if best else next(iter(obstacles), None))
+
+
+def _of_people(
+    records: Records, complete: Callable[[Records, Iterable[Proposal], bool], list[Ranked]], best: Sequence[Reading]
+) -> Understanding | None:
+    """The readings of a table with a column of answers for each of several people, or what to say where these columns
+    could be something else; None for any other table. `best`: the readings of the table as it is."""
+    if participant(records, False) is not None:
+        return None
+    for table, answered, called in answered_by_columns(records):
+        proposals = [each for each in _proposals(table) if each.answer.columns == (answered,)]
+        readings = _best(complete(table, proposals, True))
+        readings = [reading for reading in readings if reading.columns.get("worker") == (PARTICIPANT,)]
+        if readings and called:
+            return Understanding(readings)
+        if len(readings) == 1 and not readings[0].doubt:
+            names = ", ".join(matches(answered, [*records.columns]).values())
+            fact = (
+                f"columns {names} each hold an answer to the question of a row: of several people, or at several times?"
+            )
+            return Understanding([], Obstacle(fact, offers=(*readings, *best[:1])))
+    return None
 
 
 MIN_OTHER_ROWS = 5

@@ -1,10 +1,15 @@
 """Wide tables, with a question in each column, as long ones with a question in each row."""
 
 import re
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 
 from stream_engine.formats.record_columns import Column, Records
+from stream_engine.formats.vocabulary import ANSWER, MATERIAL, OTHER, PLACES, TRUTH, place_in, sign_of, words_of
+from stream_engine.formats.wide_columns import matches
 
 MIN_NUMBERED = 4  # numbered columns of each question that make a table a wide one: an anchor, two choices, an answer
+MIN_AGREEMENT = 0.2  # share of the rows in which two people give the same answer
 
 
 def melted(records: Records) -> list[Records]:
@@ -39,6 +44,71 @@ def melted(records: Records) -> list[Records]:
             columns[pattern] = Column(pattern, cells, frozenset().union(*(column.empties for column in of_pattern)))
         tables.append(Records(columns, records.size * len(numbers)))
     return tables
+
+
+PARTICIPANT = "{participant}"  # of the name of a column with the answers of one of them
+_PEOPLE = re.compile(
+    r"(?:rater|annotator|coder|judge|participant|proband|subject|subj|sub|s|p|pp|ppt|vp|vpn|vpnr|tn|user|worker|observer"
+    r"|respondent|person|student|child|teilnehmer|sujet|sujeto|participante|deelnemer|pid)[_ .-]?[0-9]+",
+    re.I,
+)
+
+
+def answered_by_columns(records: Records) -> Iterator[tuple[Records, str, bool]]:
+    """Tables whose columns hold answers of several people to the question of each row, `odd_rater1` and `odd_rater2`,
+    as long ones; the name of the answer there, and whether the names are called people.
+
+    >>> names = {"a": [*"xyz"], "odd_rater1": [*"xyz"], "odd_rater2": [*"xzy"]}
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> [(table.size, *table.columns, *more) for table, *more in answered_by_columns(records_of(names))]
+    [(6, 'a', '{participant}', 'odd_{participant}', 'odd_{participant}', True)]
+    """
+    families: dict[str, dict[str, str]] = {}  # pattern -> what its placeholder stands for -> name
+    for name in records.columns:
+        parts = re.split(r"([_\-. ]+)", name)
+        for place in range(0, len(parts), 2) if len(parts) > 1 else ():
+            pattern = "".join([*parts[:place], PARTICIPANT, *parts[place + 1 :]])
+            families.setdefault(pattern, {})[parts[place]] = name
+        if (number := re.search(r"[0-9]+$", name)) and number.start() and len(parts[-1]) > len(number[0]):
+            families.setdefault(name[: number.start()] + PARTICIPANT, {})[number[0]] = name
+    for pattern, family in families.items():
+        columns = [records.columns[name] for name in family.values()]
+        if len(family) < 2 or {*matches(pattern, [*records.columns]).values()} != {*family.values()}:
+            continue
+        called = all(_PEOPLE.fullmatch(text) or _PEOPLE.fullmatch(name) for text, name in family.items())
+        called = called or all(_PEOPLE.fullmatch("".join(words_of(name)[-2:])) for name in family.values())
+        if any(map(_has_a_meaning, family)) or not _are_answers_of_one(columns, called):
+            continue
+        people = [*family]
+        long = {
+            name: column._replace(values=[value for value in column.values for _ in people])
+            for name, column in records.columns.items()
+            if name not in family.values()
+        }
+        long[PARTICIPANT] = Column(PARTICIPANT, [(text,) for text in people] * records.size)
+        cells = [column.values[row] for row in range(records.size) for column in columns]
+        long[pattern] = Column(pattern, cells, frozenset().union(*(column.empties for column in columns)))
+        yield Records(long, records.size * len(people)), pattern, called
+
+
+def _has_a_meaning(text: str) -> bool:
+    """Whether a part of a name says which answer it is, or what of it: nearer, second, left, rt."""
+    words = words_of(text)
+    placed = any(place_in(words, order) >= 0 for order in PLACES) and not text.isdecimal()
+    return placed or sign_of(words) != 0 or bool((OTHER | TRUTH | MATERIAL | ANSWER) & {*words})
+
+
+def _are_answers_of_one(columns: Sequence[Column], called: bool) -> bool:
+    """Whether columns hold the same values, and agree in some rows, as answers to one question do; unless they are
+    `called` people, not in nearly all."""
+    pairs = [*combinations(columns, 2)]
+    if any(
+        2 * len(one.distinct & other.distinct) < max(len(one.distinct), len(other.distinct), 2) for one, other in pairs
+    ):
+        return False
+    both = [a == b for one, other in pairs for a, b in zip(one.texts, other.texts) if a is not None and b is not None]
+    share = sum(both) / len(both) if both else 0.0
+    return share >= MIN_AGREEMENT if called else MIN_AGREEMENT <= share <= 1 - MIN_AGREEMENT / 4
 
 
 def asked_in_header(records: Records) -> tuple[Records, str] | None:
