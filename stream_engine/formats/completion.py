@@ -7,6 +7,7 @@ from shlex import quote
 from stream_engine.formats.answers import MIN_FIT, Answer
 from stream_engine.formats.asked_direction import Contradiction, contradicted
 from stream_engine.formats.cells import LIST_SEPARATOR
+from stream_engine.formats.counted_rows import counts_of_rows
 from stream_engine.formats.doubtful_rows import dates_of_names, rounded_ids, who_tried
 from stream_engine.formats.event_fields import NO_COLUMN, SCREEN, filter_of
 from stream_engine.formats.explanation import Rival, is_constant, row_roles, unexplained
@@ -211,6 +212,24 @@ class _Draft:
             self.columns["time"] = (NO_COLUMN,)
             self.decisions.append(Decision("time", "not used", why))
 
+    def add_counts(self, questions: Records) -> Obstacle | None:
+        """Read how often each row was answered so, where its event can have counts; else what to do about them."""
+        counts = counts_of_rows(questions, self.inputs, self.roles())
+        if self.wide or counts is None or {"n_near", "votes", "rank"} & self.columns.keys():
+            return None
+        often = Rival(counts, f"seems to say how often each of {questions.size:,} different answers was given")
+        rows = f"write one row for each answer, in pandas: table.loc[table.index.repeat(table[{counts.name!r}])]"
+        if self.participant is not None:
+            fact = f"{often.fact}, and each counts once: if so, {rows}"
+            self.decisions.append(Decision(IN_DOUBT, "counted", fact))
+        elif self.proposal.kind in ("triplet", "quadruplet") and "chosen" not in self.columns:
+            self.columns["n_near"] = (counts.name,)
+            self.decisions.append(Decision("counts", counts.name, often.fact))
+        else:
+            rows += ".to_csv('answers.csv', index=False), then stream-engine run answers.csv --state DIR"
+            return Obstacle(f"{often.fact}: {rows}", often, self.reading())
+        return None
+
     def add_screens(self, questions: Records) -> None:
         """Name the column of screens, where rows are comparisons of one screen, and say so."""
         if self.wide or "anchor" not in self.fields:
@@ -308,6 +327,7 @@ def completed(
     draft.add_participant_and_times(trials)
     fits = asked.select(row for row in range(asked.size) if _state(asked, row, draft.fields, draft.answer) == "fits")
     draft.add_screens(fits)
+    counted = draft.add_counts(fits)
     if asked.size and (obstacle := draft.identical_objects()) is not None:
         return [], obstacle
     reading = draft.reading()
@@ -322,6 +342,8 @@ def completed(
         if other_order := _in_other_order(fits, draft, rival.column):
             return [], Obstacle(rival.fact, offers=(reading, _with_objects(reading, other_order)))
         return [], Obstacle(rival.fact, rival, reading)
+    if counted is not None:
+        return [], counted
     if other := contradicted(fits, proposal.kind, draft.roles(), proposal.farther, questions):
         return [], Obstacle(other.fact, offers=_both_directions(reading, other), by_rows=bool(other.texts))
     ranked = [(draft.rank(), reading)]
