@@ -186,7 +186,7 @@ def doubts(records: Records, options: Mapping[str, tuple[str, ...]], drops: bool
     who = records.columns.get("".join(columns.get("worker", ())))
     if who is not None:
         roles = {name for names in columns.values() for name in names}
-        says += [*who_tried(who), *_numbers_again(records, who), *rounded_ids(who)]
+        says += [*who_tried(who), *_numbers_again(records, who), *rounded_ids(who), *spelt_in_several_ways(who)]
         says += [*answered_again(records, columns), *_sent_as_another(records, who, objects)]
         says += _trials_again(*_without_copies(records, who, columns), roles)
     return [Decision(IN_DOUBT, "counted", text) for text in says]
@@ -309,6 +309,28 @@ def rounded_ids(who: Column) -> list[str]:
         return []
     fact = f"{who.name} holds ids in scientific notation ({', '.join(rounded[:N_NAMED])}): a spreadsheet rounded them, "
     return [f"{fact}and different participants may have become one; export the file again with ids as text"]
+
+
+def spelt_in_several_ways(who: Column) -> list[str]:
+    """What to say of participants whose ids differ in case, spaces and zeros before numbers alone.
+
+    >>> spelt_in_several_ways(Column("pid", [("P1",), ("p01",), ("P2",)]))[0].partition("), ")[0]
+    "pid holds ids that differ in case, spaces or zeros alone ('P1' and 'p01'"
+    """
+    ids: dict[str, list[str]] = {}
+    for text in sorted(who.distinct):
+        plain = "".join(text.casefold().split())
+        number = re.fullmatch(r"([^0-9]*)0*([0-9]+?)(?:\.0)?", plain)
+        ids.setdefault(number[1] + number[2] if number else plain, []).append(text)
+    alike = [texts for texts in ids.values() if len(texts) > 1]
+    if not alike:
+        return []
+    pairs = ", ".join(f"{texts[0]!r} and {texts[1]!r}" for texts in alike[:N_NAMED]) + ", …" * (len(alike) > N_NAMED)
+    fact = f"{who.name} holds ids that differ in case, spaces or zeros alone ({pairs}), and they count as different "
+    fact += f"participants: {len(who.distinct):,}, of which at most {len(ids):,} differ otherwise. If these are one, "
+    column = f"table[{who.name!r}]"
+    steps = r".str.replace(r'\s|(?<![0-9])0+(?=[0-9])', '', regex=True).str.lower()"
+    return [f"{fact}write each in one way, in pandas (read with dtype=str): {column} = {column}{steps}"]
 
 
 def _counters(records: Records, roles: Set[str]) -> Iterator[tuple[Column, list[float]]]:
