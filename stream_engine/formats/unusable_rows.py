@@ -1,5 +1,6 @@
 """Which rows are not to be used, as other columns say: excluded, rejected, not finished, timed out."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -46,6 +47,12 @@ _KEEP = set(
 _COMPLETE = set(words_of("finished finish complete completed done beendet fertig abgeschlossen termine terminado"))
 _ENDED = {"submitdate", "ended", "at", "date", "time", "timestamp", "on", "submitted"}  # when: LimeSurvey, formr
 _TESTED = {"attention", "comprehension", "manipulation", "captcha", "instructional", "imc", "catch", "check", "quality"}
+_AGENTS = {"agent", "source", "role", "origin", "by"}  # of an answer
+_PEOPLE = {"rater", "annotator", "respondent", "participant", "subject", "worker", "user", "responder"}
+_MACHINE = re.compile(  # that answered, not a person
+    r"(?:.* )?(?:gpt|chatgpt|claude|llama|gemini|gemma|mistral|mixtral|deepseek|qwen|llm|ai|ki|bot|model|modell|machine"
+    r"|algorithm|synthetic|simulated|simulation)(?: .*)?"
+)
 _MODES = {"mode", "channel", "probe"}  # of columns that say how a record came about
 _TRIED = {"admin", "pretest", "debug", "preview", "test", "tester", "survey preview", "survey test"}
 _BAD_STATUS = {  # of a submission or its participant: Prolific, Mechanical Turk, Qualtrics, panels
@@ -121,6 +128,8 @@ def may_mark(name: str) -> bool:
         | _TESTED
         | _MODES
         | {"training", "submitdate"}
+        | _AGENTS
+        | {"kind", "human", "ai", "llm", "synthetic", "simulated"}
         | _KINDS
         | {"sesion", "sitzung", "sessie", "session", "estado", "statut", "zustand"}
     )
@@ -178,6 +187,12 @@ def _marks_of(column: Column) -> tuple[bool, set[str | None]]:
     is_kind = (RECORD_KIND_WORDS | _KINDS) & {*column.words} and len(column.distinct) <= MAX_RECORD_KINDS
     if is_kind and any(map(OTHER_TRIAL.fullmatch, column.distinct)):
         return False, {text for text in column.distinct if OTHER_TRIAL.fullmatch(text)}
+    machines = {text for text, plain in folded.items() if _MACHINE.fullmatch(plain)}
+    is_agent = _AGENTS & {*column.words} or (_PEOPLE & {*column.words} and {"type", "kind"} & {*column.words})
+    if machines and is_agent and len(folded) <= MAX_RECORD_KINDS:
+        return False, {*machines} if machines < column.distinct else set()
+    if words and words <= {"human", "ai", "llm", "synthetic", "simulated"} and is_boolean(column):
+        return False, flagged("human" not in words)
     if "status" in words and {*folded.values()} <= _BAD_STATUS | _OPEN_STATUS | _GOOD_STATUS:
         return (True, bad) if (bad := having(_BAD_STATUS)) else (False, having(_OPEN_STATUS))
     if column.words[-1:] == ("complete",) and "2" in column.distinct <= {"0", "1", "2"}:  # a form of REDCap
