@@ -10,6 +10,7 @@ from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.counted_rows import counts_of_rows
 from stream_engine.formats.doubtful_rows import dates_of_names, rounded_ids, who_tried
 from stream_engine.formats.event_fields import NO_COLUMN, SCREEN, filter_of
+from stream_engine.formats.expected_answers import expected_answers
 from stream_engine.formats.explanation import Rival, is_constant, row_roles, unexplained
 from stream_engine.formats.field_values import number_of, quoted
 from stream_engine.formats.key_mappings import codes_of, key_mapping
@@ -135,7 +136,11 @@ class _Draft:
     def exclude_practice_and_catch_trials(self, questions: Records) -> None:
         """Filter out practice and invalid trials; let trials whose answer is known judge the participant."""
         trials = self.varying(questions)
-        of_trials = practice(trials, self.objects), catch_trials(trials, self.fields, self.is_own)
+        of_trials = [practice(trials, self.objects), catch_trials(trials, self.fields, self.is_own)]
+        expected = expected_answers(trials, self.fields, self.answer, participant(questions, self.wide))
+        if expected is not None and not self.wide:
+            of_trials.append(expected[0])
+            self.decisions += expected[1]
         certain, _ = unusable(questions, self.inputs)  # of which a participant may have nothing else
         for filters in (*of_trials, *certain):
             if filters is not None:
