@@ -7,15 +7,22 @@ have the fields of the header, the first row that is not empty; empty rows stay,
 import csv
 import io
 import os
+import re
+import zipfile
 from collections.abc import Iterator
 from typing import Any
 
 from connectors import UnusableSource
 from connectors.files.streams import PIECE, ByteStream
 
+MAX_SEARCHED = 1 << 28  # bytes of a sheet in which hidden rows are looked for
+_HIDDEN = re.compile(rb"""<row\b[^>]*\shidden=["'](?:1|true)["']""")
+
 
 class Sheet(ByteStream):
     """The rows of a sheet as bytes of CSV."""
+
+    other_sheets = ""  # that are not read, in words
 
     def __init__(self, path: str, skip_rows: int = 0):
         self._size, self._unread = os.path.getsize(path), True
@@ -24,7 +31,13 @@ class Sheet(ByteStream):
             self._book = _workbook(self._file, path)
             if others := [repr(sheet.title) for sheet in self._book.worksheets[1:] if _has_cells(sheet)]:
                 first = self._book.worksheets[0].title
-                self.notice = f"only the first sheet, {first!r}, is read; not read: {', '.join(others)}"
+                self.other_sheets = f"only the first sheet, {first!r}, is read; not read: {', '.join(others)}"
+            n_hidden = _hidden_rows(self._book.worksheets[0], path)
+            hidden = (
+                f"{n_hidden:,} rows are hidden (by a filter?), and are read: to leave them out, copy the visible ones "
+            )
+            hidden += "into a file of their own"
+            self.notice = "; ".join([*filter(None, [self.other_sheets]), *([hidden] if n_hidden else [])])
             self._lines = _lines(self._book.worksheets[0].iter_rows(values_only=True), skip_rows)
         except BaseException:
             self._file.close()
@@ -77,6 +90,20 @@ def _has_cells(sheet: Any) -> bool:
         return any(value is not None for row in sheet.iter_rows(values_only=True) for value in row)
     except Exception:  # whatever a damaged archive makes of it
         return True
+
+
+def _hidden_rows(sheet: Any, path: str) -> int:
+    """How many rows of a sheet are hidden, which openpyxl does not say of a workbook that it only reads."""
+    n_hidden, size, rest = 0, 0, b""
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(sheet._worksheet_path) as rows:
+            while (piece := rows.read(PIECE)) and (size := size + len(piece)) <= MAX_SEARCHED:
+                text = rest + piece
+                end = text.rfind(b">") + 1
+                n_hidden, rest = n_hidden + len(_HIDDEN.findall(text[:end])), text[end:]
+    except Exception:  # whatever a damaged archive makes of it: reading it says so
+        return 0
+    return n_hidden
 
 
 def _lines(rows: Iterator[tuple[Any, ...]], skip_rows: int) -> Iterator[bytes]:

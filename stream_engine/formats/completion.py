@@ -137,7 +137,8 @@ class _Draft:
         """Filter out practice and invalid trials; let trials whose answer is known judge the participant."""
         trials = self.varying(questions)
         of_trials = [practice(trials, self.objects), catch_trials(trials, self.fields, self.is_own)]
-        expected = expected_answers(trials, self.fields, self.answer, participant(questions, self.wide))
+        others = matching(questions, {key: text for some in of_trials if some for key, text in some.where.items()})
+        expected = expected_answers(others, self.fields, self.answer, participant(others, self.wide))
         if expected is not None and not self.wide:
             of_trials.append(expected[0])
             self.decisions += expected[1]

@@ -62,6 +62,13 @@ class RecordDecoder:
         self.participants = False  # whether any event names a participant
         self.block_bytes = MAX_BLOCK_BYTES
 
+    def files_in_words(self) -> str:
+        """What to say of files that may be of one participant each; "" where somebody is named."""
+        files = len(self.files)
+        if files < 2 or "worker" in self.options.columns or self.participants:
+            return ""
+        return f"no column says who answered, in {files:,} files; if each is of one: --participant-from file"
+
     def blocks(self, records: list[Record]) -> Iterator[Block]:
         """The records of one poll in order: messages together where possible, larger records one by one, tables in
         parts of limited size."""

@@ -130,8 +130,8 @@ def other_sheets(settings: Settings) -> str:
     for path in (path for path in paths[:MAX_FILES] if path.casefold().endswith(".xlsx")):
         try:
             with closing(Sheet(path)) as sheet:
-                if sheet.notice:
-                    return sheet.notice
+                if sheet.other_sheets:
+                    return sheet.other_sheets
         except (UnusableSource, SourceFailed, OSError, ValueError):
             continue  # the run itself reports the problem
     return ""

@@ -160,6 +160,7 @@ def preview(settings: Settings, max_events: int) -> Preview:
     result.first_refused = [first_places[message] for message in commonest if message in first_places]
     result.no_answers = _no_answers(settings) if result.refused else ""
     result.sent_twice = ingest.repeats.in_words()
+    result.notices += filter(None, [ingest.files_in_words()])
     without_copies = unique.of_participant.total() == unique.counted  # else equal times mean nothing for somebody
     repetitions = of_unique if without_copies else of_all
     result.repeated, result.repeated_alike = repetitions.n, repetitions.alike

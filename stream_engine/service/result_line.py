@@ -95,16 +95,13 @@ def result_line(
 def cautions(run: OpenRun) -> list[str]:
     """What a person should check about the answers that were read: names that may be one object, responses that were
     sent twice, files that may be participants."""
-    engine, settings = run.learning.engine, run.settings
-    groups = suspicious_names(engine.objects.names)
+    groups = suspicious_names(run.learning.engine.objects.names)
     examples = ", ".join(" and ".join(map(repr, group)) for group in groups[:3])
     texts = [
         f"objects differ only in capitals, spaces, invisible characters or Unicode form: {examples}" if groups else ""
     ]
     texts.append(run.reading.ingest.repeats.in_words())
-    files = len(run.reading.ingest.files)
-    if files > 1 and "worker" not in settings.input.columns and not run.reading.ingest.participants:
-        texts.append(f"no column says who answered, in {files:,} files; if each is of one: --participant-from file")
+    texts.append(run.reading.ingest.files_in_words())
     return [text for text in texts if text]
 
 

@@ -98,3 +98,17 @@ def test_sheets_that_are_not_read_are_named(tmp_path):
     assert "'another'" in as_text(shown, "") and "void" not in as_text(shown, "")
     with pytest.warns(UserWarning, match="'another'"):
         stream_engine.read(path)
+
+
+@pytest.mark.parametrize("hidden", [(), (2, 4)])
+def test_hidden_rows_are_read_and_counted(tmp_path, hidden):
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl, of the extra [excel], is not installed")
+    workbook = openpyxl.Workbook()
+    for row in [["anchor", "near", "far"], *(["a", "b", name] for name in "cdefg")]:
+        workbook.active.append(row)
+    for row in hidden:
+        workbook.active.row_dimensions[row].hidden = True
+    workbook.save(tmp_path / "hidden.xlsx")
+    result = preview(Settings(source=(str(tmp_path / "hidden.xlsx"),)), 10)
+    assert result.events == 5
+    assert ("2 rows are hidden" in "".join(result.notices)) == bool(hidden)

@@ -4,6 +4,8 @@ import random
 
 import pytest
 
+from stream_engine.input.settings.loading import load
+from stream_engine.service.preview import preview
 from tests.support.readings import inferred, saved
 
 OBJECTS = ["otter", "weasel", "heron", "magpie", "gecko", "newt", "bison", "tapir"]
@@ -55,3 +57,12 @@ def test_a_column_like_participants_is_named_in_any_language(tmp_path, name, ans
     readings = prepared.rivals or [prepared.settings]
     are_read = all(reading.input.columns.get("worker") == name for reading in readings)
     assert are_read or any(f"{name} (4 values) looks like them" in text for text in says)
+
+
+def test_files_that_may_be_participants_are_named_before_a_run(tmp_path):
+    rows = [dict(zip(("target", "left", "right", "choice"), names)) for names in ("abcb", "cbaa")]
+    paths = [str(saved(tmp_path, rows * 6, f"sub-{number}.csv")) for number in (1, 2)]
+    notices = {n: preview(load(None, {"source": tuple(paths[:n])}, {}), 100).notices for n in (1, 2)}
+    assert "--participant-from file" in " ".join(notices[2]) and not notices[1]
+    named = preview(load(None, {"source": tuple(paths), "input.participant_from": "file"}, {}), 100)
+    assert named.workers == 2 and not named.notices
