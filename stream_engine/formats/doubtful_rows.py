@@ -205,7 +205,9 @@ def _of_screens(records: Records, columns: Mapping[str, tuple[str, ...]]) -> lis
         return [f"{text}one screen, every standard error is too small"] if name else []
     text = seems_of_screens(records.size, found)
     if found.is_called_so:
-        text = f"{records.size:,} rows are of {found.n_screens:,} screens, as column {found.column} numbers them"
+        text = (
+            f"rows are of screens, as column {found.column} numbers them ({found.n_screens:,} in {records.size:,} rows)"
+        )
     text += f", and count as independent: every standard error is too small. Add {SCREEN}={found.column} to --columns, "
     return [f"{text}or {SCREEN}={NO_COLUMN} if each row was answered by itself"]
 

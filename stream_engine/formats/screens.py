@@ -82,16 +82,12 @@ def screens(
 
 
 def seems_of_screens(n_rows: int, found: Screens) -> str:
-    """What to say of rows that one ranking after another implies."""
+    """What to say of rows that one ranking after another implies; `n_rows` were looked at."""
+    of_screens = f"comparisons of screens, {found.n_screens:,} in the {n_rows:,} rows that were looked at"
+    implied = "the rows of each are all that one ranking, or one choice of several, implies"
     if found.are_certain:
-        return (
-            f"{n_rows:,} rows seem to be comparisons of {found.n_screens:,} screens (rows are all that one ranking, or "
-            "one choice of several, implies)"
-        )
-    return (
-        f"{n_rows:,} rows may be comparisons of {found.n_screens:,} screens: the rows of each are all that one "
-        "ranking, or one choice of several, implies, as they also are where people answer row by row with few errors"
-    )
+        return f"rows seem to be {of_screens} ({implied})"
+    return f"rows may be {of_screens}: {implied}, as they also are where people answer row by row with few errors"
 
 
 def together_by(column: str, far: str) -> str:

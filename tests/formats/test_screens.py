@@ -72,7 +72,7 @@ def test_rows_of_one_screen_are_held_out_together(tmp_path, column):
     assert all(len(of) == 1 for of in units.values())
     assert len({unit for of in units.values() for unit in of}) == len(units) > 13
     preview = previewed(path)
-    assert "30 screens" in preview and ("screen=-" in preview) == (not column)
+    assert ("30 screens" if column else "screens, 30 in") in preview and ("screen=-" in preview) == (not column)
 
 
 def test_screens_that_a_person_denies_are_none(tmp_path):
@@ -246,7 +246,7 @@ def test_where_answers_are_without_errors_it_is_asked_whether_they_are_of_screen
     rows = [row[:4] for row in judged(kind, 0.0, n_blocks=10)]
     assert not screens_of(rows).are_certain
     shown = previewed(saved(tmp_path, rows))
-    assert "rows may be comparisons of 200 screens" in shown and "screen=-" in shown
+    assert "rows may be comparisons of screens, 200 in the" in shown and "screen=-" in shown
 
 
 def test_screens_of_several_sizes_are_told_from_each_other():
