@@ -34,6 +34,7 @@ from tests.support.judged_worlds import PEOPLE
 from tests.support.learned import snapshot_of_rows
 
 ROOT, DRAWS = Path(stream_engine.__file__).parent, 300
+DEAR = dict.fromkeys(("of groups", "of counts"), 150)
 MADE_OF = {"inv_cdf", "gammaincinv", "stdtr", "ndtr", "at_least", "at_most", "binomial"}
 MADE_OF |= {"multivariate_normal", "gumbel"}
 CALLED = (
@@ -201,7 +202,7 @@ NULLS = EVEN | {
 @pytest.mark.parametrize("name", NULLS)
 def test_p_is_even_or_larger_where_nothing_is_to_be_found(name):
     rng = np.random.default_rng(11)
-    p = np.array([NULLS[name](rng) for _ in range(DRAWS)])
+    p = np.array([NULLS[name](rng) for _ in range(DEAR.get(name, DRAWS))])
     assert (p >= 0).all()
     assert (p <= 1).all()
     assert len(np.unique(p)) > 3
@@ -334,7 +335,7 @@ INTERVALS = {
 @pytest.mark.parametrize("name", INTERVALS)
 def test_an_interval_holds_the_truth_95_times_in_100(name):
     rng = np.random.default_rng(12)
-    made = np.array([INTERVALS[name](rng) for _ in range(150 if name == "of counts" else DRAWS)])
+    made = np.array([INTERVALS[name](rng) for _ in range(DEAR.get(name, DRAWS))])
     covered = np.count_nonzero((made[:, 0] <= made[:, 1]) & (made[:, 1] <= made[:, 2]))
     assert stats.binom.ppf(0.002, len(made), 0.95) <= covered <= stats.binom.ppf(0.998, len(made), 0.95), covered
 

@@ -39,6 +39,8 @@ def test_laws(name, law, monkeypatch):
     if reason := EXCLUDED.get(name, {}).get(law):
         pytest.skip(f"{name}: {reason}")
     monkeypatch.setattr(beta_choice, "MULTIPLES", (2.0, 8.0))
+    monkeypatch.setattr(beta_choice, "MAX_STEPS_ABOVE", 1)
+    monkeypatch.setattr(beta_choice, "MAX_STEPS_BELOW", 1)
     if law == "axes_are_declared":  # of arrays, which are the same without figures; those are most of a fit
         monkeypatch.setattr(kernel_refits.KernelEvaluation, "evaluate", lambda *_: None)
     check_refit(with_needed(name), (PARAMS | QUICK_CHOICES).get(name), only=law)

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from deploy.manual import PAGES as MADE
-from stream_engine.refits import embedding
+from stream_engine.refits import embedding, kernel_refits
 from tests.conftest import ROOT
 from tests.support.figures import MOST_BYTES, shown, style, unlike
 from tests.support.pages import KINDS, blocks, run_page
@@ -52,6 +52,7 @@ SEVERAL = {"digits.svg"}  # two dimensions are too few for its objects: several 
 def test_its_blocks_run_and_draw_what_it_shows(page, tmp_path, monkeypatch):
     if page not in FIGURES_OF_FITS:
         monkeypatch.setattr(embedding, "refit", partial(embedding.refit, evaluate=False))
+        monkeypatch.setattr(kernel_refits.KernelEvaluation, "evaluate", lambda *_: None)
     with style():
         run_page(PAGES[page], tmp_path)
     for name in shown(PAGES[page]):
