@@ -45,9 +45,10 @@ def no_socket_for_others() -> Iterator[None]:
     collect_sockets()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def own_broker(tmp_path_factory) -> Iterator[Broker]:
-    """A broker that the test may stop, kill and restart; it runs again when the test is over."""
+    """A broker that the test may stop, kill and restart; it runs again when the test is over. It ends with this room:
+    while it waits, it takes a twentieth of a processor."""
     broker = Broker(tmp_path_factory.mktemp("broker"))
     broker.start()
     yield broker
@@ -72,13 +73,13 @@ def collect_sockets() -> None:
         gc.collect()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def broker(request):
     """Something with `bootstrap`: the broker named by KAFKA_BOOTSTRAP_SERVERS, else our own."""
     return SimpleNamespace(bootstrap=external()) if external() else request.getfixturevalue("own_broker")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def admin(broker) -> Iterator[KafkaAdminClient]:
     client = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
     yield client
