@@ -18,6 +18,7 @@ ASKED = {
 }
 QUESTIONS = [{"anchor": "d", "left": "a", "right": "c"}, {"near": ["d", "a"], "far": ["b", "f"]}]
 SPEAKS = {"/openapi.json", "/history"}  # of the program, of the time
+MOVING = ("age", "time", "rate", "quiet")  # with every second
 OF_THE_MACHINE = re.compile(r"^(?:#|python_|process_)|_created|seconds|_bytes|_info|timestamp")
 
 
@@ -77,7 +78,7 @@ def test_live(run, approved):
     with run.http.stream("GET", "/live") as answer:
         said = next(line for line in answer.iter_lines() if line.startswith("data: "))
         moved = json.loads(said.removeprefix("data: "))
-        lines += [*outline({key: each for key, each in moved.items() if key not in ("age", "time")}), ""]
+        lines += [*outline({key: each for key, each in moved.items() if key not in MOVING}), ""]
     for path in ("/healthz", "/readyz"):
         lines.append(f"{path}: {run.http.get(path).text.strip()}")
     scraped = run.http.get("/metrics").text.splitlines()
