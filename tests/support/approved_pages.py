@@ -22,7 +22,7 @@ FIRST_ROWS, LAST_ROWS = 3, 1  # of a table, where not all is shown
 
 
 def page_text(of: Material, sections: Mapping[str, Section], whole: bool = True, marks: bool = True) -> str:
-    """The page; `whole`: with captions, all tables, all rows, and the marks of drawings unless these are elsewhere."""
+    """The page; `whole`: with all tables, all rows, and the marks of drawings unless these are elsewhere."""
     lines = [title(of), *(f"[{tile.head}] {tile.value}: {tile.note}" for tile in tiles(of))]
     for name, section in sections.items():
         lines += ["", f"## {section.title} ({name}{', caution' if section.caution else ''})"]
@@ -30,7 +30,7 @@ def page_text(of: Material, sections: Mapping[str, Section], whole: bool = True,
         for note in section.notes:
             lines += ["* " + "\n  ".join(sentences(note))]
         for table in section.tables:
-            if table.name not in (OF_A_DAY if whole else OF_A_DAY | SHOWN_ONCE):
+            if table.name not in OF_A_DAY and (whole or table.about or table.name not in SHOWN_ONCE):
                 lines += table_lines(table, whole)
         for drawing in section.drawings if whole or name == "map" else ():
             lines += drawing_lines(drawing, whole and marks)
@@ -38,8 +38,9 @@ def page_text(of: Material, sections: Mapping[str, Section], whole: bool = True,
 
 
 def table_lines(table: Table, whole: bool = True) -> Iterator[str]:
-    about = f": {table.about}" if table.about and whole else ""
-    yield f"table {table.name}{' (folded)' if table.folded else ''}{about}"
+    yield f"table {table.name}{' (folded)' if table.folded else ''}{': ' if table.about else ''}{table.about}"
+    if not whole and table.name in SHOWN_ONCE:
+        return
     columns = {"#": table.ids, **table.columns} if table.ids is not None else table.columns
     yield "  " + " | ".join(columns)
     rows = [

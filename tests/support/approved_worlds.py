@@ -415,6 +415,7 @@ def tables() -> dict[str, Events | str]:
     """Small tables, each of which needs an option to be read right."""
     return {
         "semicolons.csv": "anchor;near;far\na;b;c\nb;c;a\nc;a;d\n",
+        "apart.csv": "anchor,near,far\na,b,c\nb,c,d\nx,y,z\nz,y,x\n",
         "titled.csv": "A study\nof 2024\nanchor,near,far\na,b,c\nb,c,a\n",
         "bare.csv": "a,b,c,p1\nb,c,a,p2\nc,a,b,p1\n",
         "farther.csv": "anchor,left,right,chosen,who\na,b,c,b,p1\nb,c,a,a,p2\nc,a,b,a,p2\n",
@@ -525,6 +526,7 @@ SESSIONS = {
         tables,
         (
             "preview semicolons.csv --delimiter ;",
+            "preview apart.csv",
             "preview titled.csv --skip-rows 2",
             "preview bare.csv --no-header --columns anchor=1,near=2,far=3,participant=4",
             "preview farther.csv --type pick --columns shown=left|right,worker=who --answer-is farther",
