@@ -231,6 +231,7 @@ def ranks_of_objects(records: Records) -> Iterator[Proposal]:
         others = [column for column in columns if column not in group and is_answer(column)]
         if ordinal and not others and (anchors := anchors_of(records, group, ())):
             yield from _either_end(anchors[0], group)
+    yield from _between_ends(records, columns)
     for group in shown_in(columns):
         if len(group) < 3 or not (anchors := anchors_of(records, group, ())):
             continue
@@ -256,6 +257,45 @@ def ranks_of_objects(records: Records) -> Iterator[Proposal]:
                 doubt = "" if sure else f"{ranks[0].name} could be 1 for the nearest object, or for the farthest one"
                 for farther in (_asks_for_farther(ranks),) if sure else (False, True):
                     yield Proposal("ranking", fields, Answer(), "the rank of each, 1 first", (6,), doubt, farther)
+
+
+def _between_ends(records: Records, columns: Sequence[Column]) -> Iterator[Proposal]:
+    """An order whose ends are called nearest and farthest, and the places between them by numbers or ordinals:
+    `least_similar, third, second, most_similar`; `rank1 (least similar), rank2, rank3 (most similar)`.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> rows = {"target": [*"abcd"], "least_similar": [*"bcda"], "second": [*"cdab"], "most_similar": [*"dabc"]}
+    >>> found = _between_ends(records_of(rows), [*records_of(rows).columns.values()])
+    >>> [proposal.fields["ranked"] for proposal in found]
+    [('most_similar', 'second', 'least_similar')]
+    """
+    signs = {column.name: sign_of(column.words) for column in columns}
+    nearest, farthest = ([column for column in columns if signs[column.name] == sign] for sign in (1, -1))
+    if len(nearest) != 1 or len(farthest) != 1 or not _are_alike([*nearest, *farthest]):
+        return
+    placed = {column.name: _ordinal(column) for column in columns if signs[column.name] == 0}
+    between = [column for column in columns if placed.get(column.name, -1) >= 0 and _are_alike([column, *nearest])]
+    anchors = anchors_of(records, [*nearest, *between, *farthest], ())
+    places = [placed[column.name] for column in between]
+    if not between or len({*places}) < len(places) or not anchors or max(places) - min(places) + 1 != len(places):
+        return
+    first, last = (_ordinal(column) for column in (nearest[0], farthest[0]))
+    descends = first > max(places) if first >= 0 else 0 <= last < min(places)
+    inside = sorted(between, key=lambda column: placed[column.name] * (-1 if descends else 1))
+    in_file = [column for column in columns if column in (*nearest, *between, *farthest)]
+    sure = first >= 0 or last >= 0 or [*nearest, *inside, *farthest] in (in_file, in_file[::-1])
+    doubt = "" if sure else f"{', '.join(column.name for column in inside)} could count from either end"
+    for middle in (inside,) if sure else (inside, inside[::-1]):
+        names = tuple(column.name for column in (*nearest, *middle, *farthest))
+        fields = {"anchor": (anchors[0].name,), "ranked": names}
+        yield Proposal("ranking", fields, Answer(), "an order between its ends", (8,), doubt)
+
+
+def _ordinal(column: Column) -> int:
+    """Which place of an order, from 0, a name says by a number or an ordinal; -1 where it says none."""
+    places = {int(word) - 1 for word in column.words if word.isdecimal() and 0 < int(word) < 20}
+    places = places or {place_in([word], ORDINALS[0]) for word in column.words} - {-1}
+    return places.pop() if len(places) == 1 else -1
 
 
 def _either_end(anchor: Column, group: Sequence[Column]) -> Iterator[Proposal]:
