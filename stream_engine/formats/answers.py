@@ -6,7 +6,7 @@ them was meant; several where the values do not decide.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from stream_engine.formats.event_fields import place_of
@@ -42,6 +42,7 @@ MIN_CODED = 0.7  # the same, where words of an order stand for the objects
 MIN_ANSWERED = 0.4  # the same, where the others may be no answers
 MIN_INDEX_ROWS = 20  # after which an index of three objects was 2, too
 MIN_RIVAL = 0.1  # so often as its own codes, those of a second order make it doubtful which of the two is meant
+NUMBERED_FROM_1 = {len(order): order for order in NUMBERED if "1" in order[0]}
 _KEYS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm")  # the rows of a keyboard, each a little to the right
 _CODED = {str(code): chr(code).lower() for code in range(65, 91)}  # jsPsych before version 7
 
@@ -94,6 +95,11 @@ def families(columns: Sequence[Column]) -> Iterator[tuple[list[Column], Places]]
             if len(specific) == len(order) and not (used.issuperset(specific) and not ENDS.intersection(specific)):
                 used.update(specific)
                 yield [words[word] for word in specific], order
+    by_name = {column.name: column for column in columns}
+    for name, column in by_name.items():  # `stim, stim.1, stim.2`: as R and pandas call columns of one name
+        again = [column, *takewhile(bool, (by_name.get(f"{name}.{number}") for number in range(1, 12)))]
+        if len(again) > 1:
+            yield [one for one in again if one], NUMBERED_FROM_1[len(again)]
     for column in columns:
         lengths = {len(value) for value in column.values if value is not None}
         if lengths and min(lengths) > 1 and (LISTS & set(column.words) or len(lengths) == 1):
