@@ -191,9 +191,33 @@ def _of_answer(records: Records, group: list[Column], answer: Answer) -> Iterato
             else ["odd_one_out", "most_central"]
         )
         doubt = f"{answer.columns[0]} could be the odd one out or the most central object" if len(kinds) > 1 else ""
+        never = _never_chosen(records, group, answer) if doubt else None
+        if never is not None:
+            doubt = (
+                f"{answer.columns[0]} never names {never.name}, with which the others may have been compared; or it "
+            )
+            doubt += "could be the odd one out"
+            others = tuple(name for name in names if name != never.name)
+            fields = {"anchor": (never.name,), "shown": others, "chosen": answer.columns}
+            why = f"{never.name} is never the answer"
+            yield Proposal("pick", fields, answer, why, rank, doubt)
+            kinds, central = ["odd_one_out"], False
         for kind in kinds[::-1] if central else kinds:
             fields = {"objects": names, "odd" if kind == "odd_one_out" else "central": answer.columns}
             yield Proposal(kind, fields, answer, "three objects, but no fourth", rank, doubt)
+
+
+MIN_ANSWERED_ROWS = 20  # after which an object at each of three places was the answer
+
+
+def _never_chosen(records: Records, group: Sequence[Column], answer: Answer) -> Column | None:
+    """Which of three columns never holds the answer, where answers are names and the two others do."""
+    if len(group) != 3 or answer.by != "name" or len(answer.columns) != 1:
+        return None
+    rows = [*zip(records.columns[answer.columns[0]].texts, *(column.texts for column in group))]
+    rows = [(text, three) for text, *three in rows if text in three]
+    never = [column for place, column in enumerate(group) if all(three[place] != text for text, three in rows)]
+    return never[0] if len(never) == 1 and len(rows) >= MIN_ANSWERED_ROWS else None
 
 
 def _of_counts(records: Records, group: list[Column]) -> Iterator[Proposal]:
