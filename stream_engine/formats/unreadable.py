@@ -1,5 +1,6 @@
 """Why records are no comparisons, or cannot be read as they are, and what brings them into a form that can."""
 
+import csv
 import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -293,6 +294,15 @@ def _with_spaces(column: Column) -> str:
         how = f"in pandas, pandas.read_fwf('FILE'{header}).to_csv('FILE.csv', index=False)"
         return f"the columns have a fixed width; next: {how}, and read that"
     if is_header:
+        cells = {len(row) for row in csv.reader(filter(None, column.texts), delimiter=" ")}
+        if cells == {1 + len(next(csv.reader([column.name], delimiter=" ")))}:
+            fact = (
+                "fields are separated by spaces, and each row has one more than the header (names of rows, as R writes "
+            )
+            fact += (
+                "them?); next: in pandas, pandas.read_csv('FILE', sep=' ').to_csv('FILE.csv', index=False), and read "
+            )
+            return f"{fact}that"
         return f"fields are separated by spaces; next: {COMMAND} --delimiter space"
     how = f"{COMMAND} --no-header --delimiter space --type triplet --columns anchor=1,near=2,far=3"
     return f"the first line holds answers, not names of columns; next: columns are called 1, 2, 3 then, as in {how}"
@@ -342,7 +352,8 @@ def best_and_worst(records: Records) -> str:
             ]
             if len(anchors) != 1:
                 return f"{fact}, and no column what they were compared with; next: choix ranks by preferences"
-            pick = f"{COMMAND} --type pick --columns 'anchor={anchors[0]},shown={options},chosen="
+            who = f",participant={people.name}" if (people := participant(records, False)) is not None else ""
+            pick = f"{COMMAND} --type pick --columns 'anchor={anchors[0]},shown={options}{who},chosen="
             return f"{fact}; next: read one of the two: {pick}{names[0]}', or {pick}{names[1]}' --answer-is farther"
     return ""
 

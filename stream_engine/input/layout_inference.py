@@ -38,6 +38,7 @@ from stream_engine.formats.versions import doubtful_versions
 from stream_engine.input.answers_in_words import answers, in_words
 from stream_engine.input.decoding import RecordDecoder
 from stream_engine.input.first_records import MAX_FILES, first_of_files, first_records, other_sheets, with_later_marks
+from stream_engine.input.misfit_headers import misfit_header
 from stream_engine.input.settings import Input, Settings
 from stream_engine.input.source_checks import check_runnable
 from stream_engine.input.sources import event_options
@@ -125,6 +126,7 @@ def _inferred(settings: Settings, command: str) -> PreparedSettings:
     readable = bool(events.where) and bool(understood(records).readings)
     if not problem and (fact := fact_of(records, events.where, matching(records, events.where).size, readable)):
         problem = fact + _next_step(Obstacle(fact), layout_settings, command)
+    problem = problem or (misfit_header(settings) if not records.size else "")
     is_own = {"type", "anchor", "near_i"} & {*records.columns}
     if (problem or not is_own) and (sheets := other_sheets(settings)):
         problem = f"{problem or 'no answers are recognised'}; {sheets}: save the sheet of the answers as a file"
