@@ -30,13 +30,12 @@ class Sheet(ByteStream):
         try:
             self._book = _workbook(self._file, path)
             if others := [repr(sheet.title) for sheet in self._book.worksheets[1:] if _has_cells(sheet)]:
-                first = self._book.worksheets[0].title
-                self.other_sheets = f"only the first sheet, {first!r}, is read; not read: {', '.join(others)}"
+                self.other_sheets = f"only the first sheet, {self.title!r}, is read; not read: {', '.join(others)}"
             n_hidden = _hidden_rows(self._book.worksheets[0], path)
             hidden = (
                 f"{n_hidden:,} rows are hidden (by a filter?), and are read: to leave them out, copy the visible ones "
+                "into a file of their own"
             )
-            hidden += "into a file of their own"
             self.notice = "; ".join([*filter(None, [self.other_sheets]), *([hidden] if n_hidden else [])])
             self._lines = _lines(self._book.worksheets[0].iter_rows(values_only=True), skip_rows)
         except BaseException:
@@ -59,6 +58,16 @@ class Sheet(ByteStream):
     def unread(self) -> int:
         """Bytes of the workbook until its end is reached: how many rows they hold is not known."""
         return self._size if self._unread else 0
+
+    @property
+    def title(self) -> str:
+        """The name of the sheet that is read."""
+        return str(self._book.worksheets[0].title)
+
+    def others(self) -> Iterator[tuple[str, Iterator[list[str]]]]:
+        """The names of the other sheets, and their rows as texts."""
+        for sheet in self._book.worksheets[1:]:
+            yield str(sheet.title), ([_text(cell) for cell in row] for row in sheet.iter_rows(values_only=True))
 
     def close(self) -> None:
         self._book.close()

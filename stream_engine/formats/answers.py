@@ -12,6 +12,7 @@ from typing import NamedTuple
 from stream_engine.formats.event_fields import place_of
 from stream_engine.formats.field_values import flag_of, number_of
 from stream_engine.formats.options import FIRST_OF
+from stream_engine.formats.question_texts import asked_in_name, is_question
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.trial_filters import RECORD_KIND_WORDS
 from stream_engine.formats.unusable_rows import is_mark
@@ -348,7 +349,11 @@ def keys_in_order(counts: Counter[str]) -> list[str]:
 def is_answer(column: Column) -> bool:
     words = set(column.words)
     of_qualtrics = "q" in words and all(word in ("q", "{n}") or word.isdecimal() for word in words)
-    return bool((ANSWER | CENTRAL) & words) or sign_of(words) != 0 or (of_qualtrics and len(words) > 1)
+    called = bool((ANSWER | CENTRAL) & words) or sign_of(words) != 0 or (of_qualtrics and len(words) > 1)
+    if called or not is_question(column.name):
+        return called
+    asked = asked_in_name(column.name)
+    return asked.sign != 0 or asked.denies
 
 
 def parallel(records: Records, group: Sequence[Column]) -> Iterator[list[Column]]:

@@ -1,12 +1,20 @@
 """The direction that questions and conditions ask for: the nearer or the farther object."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from stream_engine.formats.question_texts import Asked, asked, asked_in_name, is_question
 from stream_engine.formats.record_columns import Column, Records
-from stream_engine.formats.vocabulary import OTHER, asks
+from stream_engine.formats.vocabulary import INSTRUCTION, NEARER, OTHER, accentless, asks, sign_of, words_of
+
+EITHER_END = "answers could name the farther object, or the nearer one (--answer-is)"
+MAX_TEXTS = 300  # of a column that are looked at
+_FARTHER_ALONE = accentless(  # that are not said of objects
+    "dissimilar dissimilarity farthest furthest farther unlike unalike mismatch unahnlich unahnlicher unahnlichste "
+    "unahnlichsten entfernteste dissemblable eloigne oddity oddoneout"
+)
 
 
 class Contradiction(NamedTuple):
@@ -21,40 +29,108 @@ class Contradiction(NamedTuple):
 def contradicted(
     records: Records, kind: str, used: set[str], farther: bool, answers: Sequence[str]
 ) -> Contradiction | None:
-    """Which column, or text above the rows, asks for the other direction than the reading has; None where none does."""
+    """Which column, or text beside the rows, asks for the other direction than the reading has; None if none does."""
     expected = -1 if farther or kind == "odd_one_out" else 1
     for text in answers:
-        if kind != "odd_one_out" and asks(text) * expected < 0:
+        if kind != "odd_one_out" and asked(text).sign * expected < 0:
             return Contradiction(
                 f'the question "{text[:60]}" asks for the other direction than the answers are read in'
             )
     for name, column in records.columns.items():
         if name in used or OTHER & set(column.words) or 2 * len([*filter(None, column.values)]) < records.size:
             continue
-        signs = Counter(asks(text) for text in islice(column.distinct, 300))
+        sign_of_text = _signs(column)
+        signs = Counter(sign_of_text.values())
         if (
             signs[-expected]
             and (len(signs) > 1 or expected == 1)
             and not (kind == "odd_one_out" and not signs[expected])
         ):
-            example = next(text for text in column.distinct if asks(text) == -expected)
+            example = next(text for text, sign in sign_of_text.items() if sign == -expected)
             if kind == "odd_one_out" and " " not in example:
                 continue
             mixed = " in some rows and something else in others" if len(signs) > 1 else ""
-            texts = tuple(sorted(text for text in column.distinct if asks(text) == -expected)) if mixed else ()
-            what = "answers could name the farther object, or the nearer one (--answer-is)"
-            return Contradiction(f'column {name} says "{example[:60]}"{mixed}: {what}', name if mixed else "", texts)
+            others = [text for text in column.distinct if sign_of_text.get(text, asks(text)) == -expected]
+            fact = f'column {name} says "{example[:60]}"{mixed}: {EITHER_END}'
+            return Contradiction(fact, name if mixed else "", tuple(sorted(others)) if mixed else ())
+    for place, text in _beside(records) if expected == 1 else ():
+        return Contradiction(f'{place} says "{text[:80]}": {EITHER_END}')
     return None
 
 
 def asked_sign(records: Records) -> int:
-    """The direction that the question in every row asks for; 0 where there is none, or another in some rows."""
+    """The direction that the question in every row asks for, or a line above the rows; 0 where there is none, or
+    another in some rows."""
     signs = set()
     for column in records.columns.values():
-        asked = {asks(text) for text in islice(column.distinct, 300)} if _is_text(column) else {0}
-        signs |= asked if len(asked) == 1 else {0}
+        signs_of_column = {*_signs(column).values()} if _is_text(column) else {0}
+        signs |= signs_of_column if len(signs_of_column) == 1 else {0}
+    signs |= {asked(beside.text).sign for beside in records.beside if beside.kind == "line" and _instructs(beside.text)}
     signs -= {0}
     return signs.pop() if len(signs) == 1 else 0
+
+
+def sign_in_name(name: str) -> int:
+    """The direction that the name of a column has: a word or two, or a whole question."""
+    return asked_in_name(name).sign if is_question(name) else sign_of(words_of(name))
+
+
+class Doubtful(NamedTuple):
+    """A question of which it is not certain what it asks for, or that denies something; `column` "" where it stands in
+    no cell."""
+
+    place: str
+    text: str
+    asked: Asked
+    column: str = ""
+
+
+def doubtful_questions(records: Records, used: set[str], names: Sequence[str], texts: Sequence[str]) -> list[Doubtful]:
+    """The questions in columns without a role, in the `names` of the answers, and in `texts` beside the cells."""
+    found = [
+        Doubtful(f"column {name}", text, said, name)
+        for name, column in records.columns.items()
+        if name not in used and _is_text(column) and _repeats(column)
+        for text in sorted(column.distinct)
+        if (said := asked(text)).doubt or said.denies
+    ]
+    beside = [
+        *(("the header", name) for name in names if is_question(name)),
+        *(("the header", text) for text in texts),
+    ]
+    beside += [(beside.place, beside.text) for beside in records.beside if beside.kind == "line"]
+    for place, text in beside:
+        said = asked_in_name(text)
+        if (said.doubt or said.denies) and _instructs(text):
+            found.append(Doubtful(place, text, said))
+    return found
+
+
+def _signs(column: Column) -> dict[str, int]:
+    """The directions that the texts of a column ask for: questions, or words such as `dissimilar`."""
+    texts, repeats = islice(column.distinct, MAX_TEXTS), _repeats(column)
+    return {text: asked(text).sign if repeats else asks(text) for text in texts}
+
+
+def _beside(records: Records) -> Iterator[tuple[str, str]]:
+    """The lines above the rows, and the names of files and sheets, that could ask for the farther object."""
+    for kind, place, text in records.beside:
+        words = {*words_of(text)}
+        named = bool(words & _FARTHER_ALONE) and not words & NEARER
+        farther = asks(text) < 0 if kind == "name" else _instructs(text) and asked(text).sign < 0
+        if kind in ("name", "line") and (named or farther):
+            yield place, text
+
+
+def _instructs(text: str) -> bool:
+    """Whether a line tells somebody what to choose, as other lines above a table do not."""
+    return "?" in text or bool(INSTRUCTION.intersection(words_of(text)))
+
+
+def _repeats(column: Column) -> bool:
+    """Whether the texts of a column are the same in many rows, or questions, and no comments."""
+    distinct = column.distinct
+    return 2 * len(distinct) <= len(column.values) or len(distinct) == 1 or all(text.endswith("?") for text in distinct)
 
 
 def _is_text(column: Column) -> bool:

@@ -1,21 +1,29 @@
 """A proposal becomes a reading: which records are questions, who answered them, and when; or an obstacle."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from shlex import quote
 
 from stream_engine.formats.answers import MIN_FIT, Answer
-from stream_engine.formats.asked_direction import Contradiction, contradicted
+from stream_engine.formats.asked_direction import (
+    EITHER_END,
+    Contradiction,
+    asked_sign,
+    contradicted,
+    doubtful_questions,
+    sign_in_name,
+)
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.counted_rows import counts_of_rows
 from stream_engine.formats.doubtful_rows import dates_of_names, rounded_ids, who_tried
-from stream_engine.formats.event_fields import NO_COLUMN, SCREEN, filter_of
+from stream_engine.formats.event_fields import NO_COLUMN, SCREEN, filter_of, place_of
 from stream_engine.formats.expected_answers import expected_answers
 from stream_engine.formats.explanation import Rival, is_constant, row_roles, unexplained
 from stream_engine.formats.field_values import number_of, quoted
-from stream_engine.formats.key_mappings import codes_of, key_mapping
+from stream_engine.formats.key_mappings import KeyMapping, codes_of, key_mapping
 from stream_engine.formats.participant_columns import like_participants, one_row_each, participant, rounded_participants
-from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Proposal, Ranked, Reading
+from stream_engine.formats.question_texts import UNKNOWN
+from stream_engine.formats.reading import FLIPPED, IN_DOUBT, Decision, Obstacle, Proposal, Ranked, Reading, flipped
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.record_filters import filters_as_text, keeps, matching
 from stream_engine.formats.response_times import response_times, seconds_of_no_date, text_of_no_date
@@ -339,9 +347,10 @@ def completed(
     reading = draft.reading()
     if (gaps := _with_gaps(trials)) is not None and draft.participant is None and not wide:
         return [], Obstacle(gaps.fact, gaps, reading)
-    parts = _by_key_mapping(fits, draft, reading)
+    parts = _by_key_mapping(fits, draft, reading, questions)
     if len(parts) > 1:
-        return [], Obstacle(parts[0].doubt, offers=tuple(parts), by_rows=True)
+        by_rows = parts[0].where != parts[1].where
+        return [], Obstacle(parts[0].doubt, offers=tuple(parts), by_rows=by_rows)
     reading = parts[0]
     rival = unexplained(fits, draft.fields, draft.answer, draft.roles(), draft.participant)
     if rival is not None:
@@ -352,6 +361,10 @@ def completed(
         return [], counted
     if other := contradicted(fits, proposal.kind, draft.roles(), proposal.farther, questions):
         return [], Obstacle(other.fact, offers=_both_directions(reading, other), by_rows=bool(other.texts))
+    if proposal.kind in ("pick", "quadruplet") and draft.answer.columns:
+        reading, other = _asked_in_words(fits, draft, reading, questions)
+        if other is not None:
+            return [], Obstacle(other.fact, offers=_unsure_directions(reading, other))
     ranked = [(draft.rank(), reading)]
     if draft.doubt and not (draft.answer.doubt or proposal.doubt or not practice(draft.varying(trials), draft.objects)):
         doubtful = {key for key, value in draft.filters.items() if draft.doubt.startswith(filter_of(key, value).source)}
@@ -360,18 +373,23 @@ def completed(
     return ranked, None
 
 
-def _by_key_mapping(records: Records, draft: _Draft, reading: Reading) -> list[Reading]:
-    """The reading, with what another column says that keys mean; one for each part of the rows where it differs."""
+def _by_key_mapping(records: Records, draft: _Draft, reading: Reading, questions: Sequence[str]) -> list[Reading]:
+    """The reading, with what another column says that keys mean, or a text beside the cells; one for each part of the
+    rows where it differs, or for each way in which it could be meant."""
     names = next((draft.fields[field] for field in ("shown", "objects") if field in draft.fields), ())
     answered = next((field for field in ANSWERS if field in draft.fields), "")
     if draft.answer.by not in ("position", "index") or len(draft.answer.columns) != 1:
         return [reading]
     answers = {*draft.answer.codes_of(records.columns[draft.answer.columns[0]])}
-    mapping = key_mapping(records, names, answers, draft.roles())
+    answered_name = draft.answer.columns[0]
+    texts = [("the header", answered_name), *(("the header", text) for text in questions)]
+    texts += [(beside.place, beside.text) for beside in records.beside if beside.kind != "name"]
+    mapping = key_mapping(records, names, answers, draft.roles(), texts)
     if mapping is None or not mapping.differs(draft.answer.by, draft.answer.codes, names):
-        return [reading]
-    name = mapping.column.name
-    fact = f"column {name} ({', '.join(mapping.means)}) says what {draft.answer.columns[0]} means"
+        return [reading] if mapping is None or not mapping.doubt else _in_other_codes(mapping, draft, reading, answers)
+    fact = f"{mapping.name} ({', '.join(mapping.means)}) says what {answered_name} means"
+    if mapping.doubt:
+        return _in_other_codes(mapping, draft, reading, answers)
     coded = [
         (mapping.filters(texts, draft.participant), {answered: codes_of(means, names)})
         for texts, means in mapping.parts
@@ -389,6 +407,22 @@ def _by_key_mapping(records: Records, draft: _Draft, reading: Reading) -> list[R
         )
         for where, codes in coded
     ]
+
+
+def _in_other_codes(mapping: KeyMapping, draft: _Draft, reading: Reading, answers: Set[str]) -> list[Reading]:
+    """The reading, and the one in which two answers mean the other objects."""
+    names = next((draft.fields[field] for field in ("shown", "objects") if field in draft.fields), ())
+    answered = next(field for field in ANSWERS if field in draft.fields)
+    first = 0 if draft.answer.by == "index" else 1
+    places = {answer: place_of(draft.answer.codes.get(answer, answer), names, first) for answer in answers}
+    text = next(iter(mapping.means))
+    fact = f'{mapping.name} says "{text[:80]}", which {mapping.doubt}: what does {draft.answer.columns[0]} mean?'
+    if len(names) != 2 or {*places.values()} != {0, 1}:
+        doubt = Decision(IN_DOUBT, "read", f"{fact} Compare the first answers with what was answered")
+        return [reading._replace(evidence=(*reading.evidence, doubt))]
+    codes = codes_of({answer: 1 - place for answer, place in places.items()}, names)
+    reading = reading._replace(doubt=fact)
+    return [reading, reading._replace(answers_by="position", codes={answered: codes})]
 
 
 def _in_other_order(records: Records, draft: _Draft, rival: Column) -> tuple[str, ...]:
@@ -418,12 +452,48 @@ def _with_objects(reading: Reading, names: tuple[str, ...]) -> Reading:
 def _both_directions(reading: Reading, other: Contradiction) -> tuple[Reading, ...]:
     """The reading, and the one in the other direction; each of its rows, where some ask for one and some for the
     other."""
-    flipped = reading._replace(answer_is="nearer" if reading.answer_is == "farther" else "farther")
     if not other.texts:
-        return reading, flipped
+        return reading, flipped(reading)
     texts = LIST_SEPARATOR.join(other.texts)
     rest = reading._replace(where={**reading.where, f"{other.column}!=": texts})
-    return rest, flipped._replace(where={**reading.where, other.column: texts})
+    return rest, flipped(reading)._replace(where={**reading.where, other.column: texts})
+
+
+def _unsure_directions(reading: Reading, other: Contradiction) -> tuple[Reading, ...]:
+    """The reading, and the one in the other direction; of the rows with the question that is not certain, and the
+    reading of the others, where there are others."""
+    if not other.texts:
+        return reading, flipped(reading)
+    rest, reversed_rows = _both_directions(reading, other)
+    return rest, reversed_rows._replace(answer_is=reading.answer_is), reversed_rows
+
+
+def _asked_in_words(
+    records: Records, draft: _Draft, reading: Reading, questions: Sequence[str]
+) -> tuple[Reading, Contradiction | None]:
+    """The reading, with what to say of questions that deny something or compare by words that are not known; and the
+    question of which it is not certain what it asks for, if the names of the answers do not say it."""
+    named = any(map(sign_in_name, draft.answer.columns))
+    doubtful = doubtful_questions(records, draft.roles(), draft.answer.columns, questions)
+    unsure = [question for question in doubtful if question.asked.doubt and question.asked.doubt != UNKNOWN]
+    if unsure and not named:
+        first = unsure[0]
+        fact = f'{first.place} asks "{first.text[:80]}", which {first.asked.doubt}: {EITHER_END}'
+        texts = tuple(question.text for question in unsure if question.column == first.column and first.column)
+        others = {*records.columns[first.column].distinct} - {*texts} if first.column else set()
+        return reading, Contradiction(fact, first.column if others else "", texts if others else ())
+    if not any(question.asked.denies for question in doubtful) and (named or asked_sign(records)):
+        return reading, None
+    says = []
+    for place, text, said, _ in doubtful:
+        why = f", which {said.doubt}" if said.doubt else ""
+        other_end = "farther" if reading.answer_is == "nearer" else "nearer"
+        says.append(
+            f'{place} asks "{text[:80]}"{why}: answers are read as the {reading.answer_is} object; if they name the '
+            f"{other_end} one: {FLIPPED}"
+        )
+    doubts = tuple(Decision(IN_DOUBT, "read", text) for text in says[:MAX_LISTED_VALUES])
+    return reading._replace(evidence=(*reading.evidence, *doubts)), None
 
 
 def _with_answers(records: Records, state: list[str], answer: Answer, doubt: str) -> tuple[Filters | None, str]:

@@ -8,7 +8,7 @@ from stream_engine.formats.answers import column_of
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.event_fields import place_of
 from stream_engine.formats.record_columns import Column, Records
-from stream_engine.formats.vocabulary import PLACES, place_in, words_of
+from stream_engine.formats.vocabulary import ANSWER, PLACES, place_in, words_of
 
 MAX_TEXTS = 12  # of a column that says what keys mean
 
@@ -20,6 +20,13 @@ class KeyMapping(NamedTuple):
 
     column: Column
     means: Mapping[str, Means]
+    place: str = ""  # of a text that is in no column
+    doubt: str = ""
+
+    @property
+    def name(self) -> str:
+        """Where it stands."""
+        return self.place or f"column {self.column.name}"
 
     @property
     def parts(self) -> list[tuple[list[str], Means]]:
@@ -51,8 +58,11 @@ class KeyMapping(NamedTuple):
         return {who.name: LIST_SEPARATOR.join(people)} if not others.intersection(people) else {}
 
 
-def key_mapping(records: Records, names: Sequence[str], answers: Set[str], used: Set[str]) -> KeyMapping | None:
-    """The column that spells out which of the columns `names` each of the `answers` means; None where none does.
+def key_mapping(
+    records: Records, names: Sequence[str], answers: Set[str], used: Set[str], beside: Sequence[tuple[str, str]] = ()
+) -> KeyMapping | None:
+    """The column that spells out which of the columns `names` each of the `answers` means, or one of the texts `beside`
+    the cells, each with its place; None where none does.
 
     >>> from stream_engine.formats.record_columns import records_of
     >>> for column in ({"map": ["f=left, j=right", "j: left; f: right"]}, {"left_key": ["f", "j"]}, {"f": ["left"]}):
@@ -74,14 +84,42 @@ def key_mapping(records: Records, names: Sequence[str], answers: Set[str], used:
             means = {text: _in_order(text, names, answers) for text in texts}
         if all(means.values()):
             return KeyMapping(column, means)
-    return None
+    return next((book for place, text in beside if (book := _book(place, text, names, answers)) is not None), None)
 
 
-def _pairs(text: str, names: Sequence[str], answers: Set[str]) -> Means:
+def _book(place: str, text: str, names: Sequence[str], answers: Set[str]) -> KeyMapping | None:
+    """What a text beside the cells says that answers mean; with a doubt where it does so for some of them alone, by a
+    side that the names of the columns do not have, or in words that are not understood."""
+    codes = [re.escape(answer) for answer in sorted(answers)]
+    spelt = [code for code in codes if re.search(rf"(?<![^\W_]){code} ?(?:[=:)]|->) ?\w|[=:] ?{code}(?![^\W_])", text)]
+    spelt = (
+        spelt if len(spelt) == len(codes) else [code for code in codes if re.search(rf"(?<![^\W_]){code} ?= ?\w", text)]
+    )
+    means = _pairs(text, names, answers)
+    is_book = bool(spelt) and bool((ANSWER | _BOOKS) & {*words_of(text)})
+    if not means and not is_book:
+        return None
+    ordered = any(all(place_in(words_of(name), order) == n for n, name in enumerate(names)) for order in PLACES)
+    doubt = ""
+    if not means and len(spelt) < len(codes):
+        doubt = "says of some answers alone what they mean"
+    elif not means:
+        doubt = "may say what answers mean, and is not understood"
+    elif means.keys() != answers:
+        doubt = f"says nothing of {', '.join(sorted(answers - means.keys()))}"
+    elif not ordered and not _pairs(text, names, answers, by_side=False):
+        doubt = f"names sides, and {', '.join(names)} may lie otherwise"
+    return KeyMapping(Column("", []), {text: means}, place, doubt)
+
+
+_BOOKS = frozenset(words_of("code codes coding coded codebook legend kodierung code codage codigo codice"))
+
+
+def _pairs(text: str, names: Sequence[str], answers: Set[str], by_side: bool = True) -> Means:
     """What answers mean by a text such as `f=left, j=right`; {} for any other."""
     by_word = {answer.casefold(): answer for answer in answers}
     for words in (re.findall(r"[^\W_]+", text.casefold()), words_of(text)):
-        parts = [by_word.get(word, _place(word, names)) for word in words]
+        parts = [by_word.get(word, _place(word, names) if by_side else column_of(word, tuple(names))) for word in words]
         parts = [part for part in parts if part != -1]
         for keys, places in ((parts[::2], parts[1::2]), (parts[1::2], parts[::2])):
             means = {key: place for key, place in zip(keys, places) if isinstance(key, str) and isinstance(place, int)}

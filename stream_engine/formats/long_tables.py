@@ -42,7 +42,7 @@ def melted(records: Records) -> list[Records]:
             of_pattern = [records.columns[numbered[number]] for number in numbers]
             cells = [column.values[row] for row in range(records.size) for column in of_pattern]
             columns[pattern] = Column(pattern, cells, frozenset().union(*(column.empties for column in of_pattern)))
-        tables.append(Records(columns, records.size * len(numbers)))
+        tables.append(Records(columns, records.size * len(numbers), beside=records.beside))
     return tables
 
 
@@ -151,7 +151,7 @@ def asked_in_header(records: Records) -> tuple[Records, str] | None:
     columns[pattern] = Column(
         pattern, [records.columns[name].values[row] for row in range(records.size) for name in fits]
     )
-    return Records(columns, records.size * len(fits)), pattern
+    return Records(columns, records.size * len(fits), beside=records.beside), pattern
 
 
 def _shared(texts: list[str]) -> str:

@@ -16,6 +16,7 @@ class Decision(NamedTuple):
 
 
 IN_DOUBT = "in doubt"  # the topic of rows that count, and perhaps should not
+FLIPPED = "--answer-is OTHER"  # in words about a reading; who knows the input writes the command of the other direction
 DOUBTFUL_ROWS = "doubtful_rows"  # DIR/doubtful_rows.json: their texts, for a page
 
 
@@ -43,6 +44,11 @@ class Reading(NamedTuple):
     doubt: str = ""  # what the records do not decide
     answer_is: str = "nearer"
     separator: str | None = None
+
+
+def flipped(reading: Reading) -> Reading:
+    """The reading in which answers name the objects at the other end."""
+    return reading._replace(answer_is="nearer" if reading.answer_is == "farther" else "farther")
 
 
 Fields: TypeAlias = Mapping[str, tuple[str, ...]]  # of an event -> columns

@@ -44,6 +44,14 @@ class Column(NamedTuple):
         return words_of(self.name)
 
 
+class Beside(NamedTuple):
+    """A text beside a table: a line above it, the `name` of its file or sheet, or another sheet."""
+
+    kind: str  # "line", "name" or "sheet"
+    place: str  # in words
+    text: str
+
+
 class Records(NamedTuple):
     """Some first records: columns of equal length."""
 
@@ -53,6 +61,7 @@ class Records(NamedTuple):
     separators: Mapping[str, str] = {}  # of the lists in the cells of these columns
     n_later: int = 0  # of the records are no first ones: they have marks that those lack
     cut: int = 0  # further rows that are none of these, because they have too few or too many cells
+    beside: tuple["Beside", ...] = ()  # texts that stand beside the table
 
     def select(self, rows: Iterable[int]) -> "Records":
         """The records of these numbers."""

@@ -16,7 +16,7 @@ from stream_engine.formats.answers import (
     parallel,
     shown_in,
 )
-from stream_engine.formats.asked_direction import asked_sign
+from stream_engine.formats.asked_direction import asked_sign, sign_in_name
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.reading import Proposal
 from stream_engine.formats.record_columns import Column, Records
@@ -141,7 +141,9 @@ def _differ(one: Column, other: Column) -> bool:
 def _of_answer(records: Records, group: list[Column], answer: Answer) -> Iterator[Proposal]:
     names = tuple(column.name for column in group)
     words = {word for name in answer.columns for word in records.columns[name].words}
-    sign, chosen = sign_of(words) or min(0, asked_sign(records)), bool(ANSWER & words)
+    questions = {sign for name in answer.columns if (sign := sign_in_name(name))}
+    sign = (questions.pop() if len(questions) == 1 else sign_of(words)) or min(0, asked_sign(records))
+    chosen = bool(ANSWER & words)
     size = _size(group)
     several = len(answer.columns) > 1
     anchors = anchors_of(records, group, answer.columns)

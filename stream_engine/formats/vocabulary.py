@@ -39,8 +39,12 @@ def in_one_word(name: str) -> str:
     return "".join(words_of(name))
 
 
-def _words(text: str) -> frozenset[str]:
+def accentless(text: str) -> frozenset[str]:
+    """The words of a text, without accents."""
     return frozenset(_without_accents(text).split())
+
+
+_words = accentless
 
 
 ANCHOR = _words(
@@ -124,6 +128,8 @@ _FARTHER = _words(
 _NEGATED = _words("didnt doesnt isnt dont arent didn doesn isn don aren never without except pas kein keine niet geen")
 _REVERSED = _NEGATED | _words("less least not non weniger wenigsten wenigste nicht moins menos meno minst minder")
 NEAR, FAR = _NEARER - {"most", "like", "related"}, _FARTHER | _REVERSED
+NEARER = _NEARER - {"most", "won", "winner", "preferred", "positive", "best"}  # in the words of a question
+FARTHER = _FARTHER - {"lost", "loser", "negative", "weiter", "fremd"}
 
 
 def sign_of(words: Iterable[str]) -> int:
@@ -152,7 +158,7 @@ def asks(text: str) -> int:
     words = [word for word in words_of(text[:400]) if word not in _OTHERWISE]
     nearer, farther, back = ([word for word in words if word in some] for some in (_NEARER, _FARTHER, _REVERSED))
     joined = len(words) > 1 and " " not in text.strip()  # the name of a file, if it tells nobody to choose
-    if not (nearer or farther or back) or (joined and not _INSTRUCTION.intersection(words)):
+    if not (nearer or farther or back) or (joined and not INSTRUCTION.intersection(words)):
         return 0
     return (-1 if back else 0) if nearer and farther else sign_of(words)
 
@@ -165,7 +171,7 @@ _OTHERWISE = _NEGATED | _words(
 )
 
 
-_INSTRUCTION = ANSWER | _words("find identify which most least task wahle finde choisir elige scegli")
+INSTRUCTION = ANSWER | _words("find identify which most least task wahle finde choisir elige scegli")
 
 _A_TO_H = tuple(map(_words, "abcdefgh"))
 _LEFT = _words(

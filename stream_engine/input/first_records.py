@@ -83,10 +83,15 @@ def with_later_marks(settings: Settings, records: Records) -> Records:
     return records._replace(columns=columns, size=records.size + len(rows), n_later=len(rows)) if rows else records
 
 
+def paths_of(settings: Settings) -> list[str]:
+    """The first of the files."""
+    sources = [glob for scheme, glob in map(split_uri, settings.source) if scheme == "file"]
+    return [path for glob in sources for path in expand(glob)][:MAX_FILES]
+
+
 def all_rows(settings: Settings) -> Iterator[dict[str, Any]]:
     """The rows of all files."""
-    paths = [path for scheme, glob in map(split_uri, settings.source) if scheme == "file" for path in expand(glob)]
-    for path in paths[:MAX_FILES]:
+    for path in paths_of(settings):
         try:
             kind = kind_of(path, settings.input.format, text_layout_of(settings))
             with closing(open_reader(path, kind, Position(0), _BLOCK_SIZES)) as reader:
@@ -107,8 +112,7 @@ def first_of_files(settings: Settings) -> Iterator[Record]:
     for uri in settings.source:
         if split_uri(uri)[0] in STORES:
             yield from _first_of_store(settings, uri)
-    paths = [path for scheme, glob in map(split_uri, settings.source) if scheme == "file" for path in expand(glob)]
-    for path in paths[:MAX_FILES]:
+    for path in paths_of(settings):
         try:
             kind = kind_of(path, settings.input.format, text_layout_of(settings))
             reader = open_reader(path, kind, Position(0), _BLOCK_SIZES)
@@ -126,8 +130,7 @@ def first_of_files(settings: Settings) -> Iterator[Record]:
 
 def other_sheets(settings: Settings) -> str:
     """What is not read of workbooks, in words."""
-    paths = [path for scheme, glob in map(split_uri, settings.source) if scheme == "file" for path in expand(glob)]
-    for path in (path for path in paths[:MAX_FILES] if path.casefold().endswith(".xlsx")):
+    for path in (path for path in paths_of(settings) if path.casefold().endswith(".xlsx")):
         try:
             with closing(Sheet(path)) as sheet:
                 if sheet.other_sheets:

@@ -28,7 +28,7 @@ from stream_engine.formats.inference import understood
 from stream_engine.formats.json_places import is_utf8
 from stream_engine.formats.opposite_answers import opposite_answers
 from stream_engine.formats.options import FIRST_OF, UnusableOptions
-from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Reading, in_doubt
+from stream_engine.formats.reading import FLIPPED, IN_DOUBT, Decision, Obstacle, Reading, flipped, in_doubt
 from stream_engine.formats.record_columns import Records
 from stream_engine.formats.record_filters import matching
 from stream_engine.formats.response_times import seconds_of_no_date, text_of_no_date
@@ -36,6 +36,7 @@ from stream_engine.formats.trial_filters import header_rows
 from stream_engine.formats.unreadable import COMMAND, RESHAPE, fact_of, header_again
 from stream_engine.formats.versions import doubtful_versions
 from stream_engine.input.answers_in_words import answers, in_words
+from stream_engine.input.beside_tables import beside
 from stream_engine.input.decoding import RecordDecoder
 from stream_engine.input.first_records import MAX_FILES, first_of_files, first_records, other_sheets, with_later_marks
 from stream_engine.input.misfit_headers import misfit_header
@@ -95,6 +96,7 @@ def _inferred(settings: Settings, command: str) -> PreparedSettings:
     for layout in (*_layouts(decoded_settings), structs.replace(events, encoding=encoding)):
         layout_settings = structs.replace(settings, input=layout)
         records = with_later_marks(layout_settings, first_records(layout_settings))
+        records = records._replace(beside=beside(layout_settings))
         if (again := other_header(matching(records, events.where))) is not None:
             again_problem = _other_header(layout_settings, matching(records, events.where), again)
             return PreparedSettings(settings, problem=f"{settings.source[0]}: {again_problem}")
@@ -115,6 +117,8 @@ def _inferred(settings: Settings, command: str) -> PreparedSettings:
             options = asked_options(reading)
             line = "" if options == asked_options(settings) else f"read as {as_arguments(options)}"
             evidence = _without(understanding.readings[0].evidence, events.columns)
+            other = command_of(_with_reading(layout_settings, flipped(understanding.readings[0])), command)
+            evidence = tuple(decision._replace(why=decision.why.replace(FLIPPED, other)) for decision in evidence)
             return PreparedSettings(reading, True, (*evidence, *in_encoding), line)
         if candidates and (layout.encoding == encoding or _reads_most(candidates[0])):
             first = understanding.readings[0]

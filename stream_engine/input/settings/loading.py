@@ -101,11 +101,29 @@ def mapping(text: str, option: str, separator: str = ",") -> dict[str, str]:
     >>> mapping("objects=left|right|middle,central=central", "--columns")
     {'objects': 'left|right|middle', 'central': 'central'}
     """
-    pairs = [part.partition("=") for part in text.split(separator) if part]
+    pairs = [part.partition("=") for part in _parts(text, separator) if part]
     for key, equals, value in pairs:
         if not (key and equals and value):
             raise BadSettings(f"{option}: got {key + equals + value!r}, expected NAME=VALUE")
     return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _parts(text: str, separator: str) -> list[str]:
+    """The parts of a text between separators that stand in no brackets, and of which none is followed by a space and no
+    equals sign: those belong to the name of a column.
+
+    >>> _parts("chosen=choice (1=right, 2=left),participant=Who, if known", ",")
+    ['chosen=choice (1=right, 2=left)', 'participant=Who, if known']
+    """
+    parts: list[str] = []
+    for part in text.split(separator):
+        before = parts[-1] if parts else ""
+        is_open = any(before.count(begin) > before.count(end) for begin, end in ("()", "[]"))
+        if before and ((is_open and any(end in part for end in ")]")) or (part[:1] == " " and "=" not in part)):
+            parts[-1] += separator + part
+        else:
+            parts.append(part)
+    return parts
 
 
 def toml_value(text: str) -> Any:

@@ -1,0 +1,86 @@
+"""What answers mean, where a line above the table, the header, or another sheet of the workbook spells it out."""
+
+from random import Random
+
+import pytest
+
+from stream_engine.formats.reading import in_doubt
+from tests.support.readings import comparisons, inferred
+
+BOOKS = (  # for 1 and 2, reversed
+    ("choice", "# response codes: 1 = right, 2 = left"),
+    ("choice", "# choice: 1=right; 2=left"),
+    ("choice", "Legend of choice: right: 1 / left: 2"),
+    ("choice (1=right, 2=left)", ""),
+    ("choice [1: right, 2: left]", ""),
+    ("choice_1right_2left", ""),
+    ("answer (R=1, L=2)", ""),
+)
+UNSURE = (
+    ("choice", "# choice: 1 = right"),
+    ("choice", "# codes: 1 = the picture at the window, 2 = the picture at the door"),
+)
+
+
+def table(answered, above, columns=("left", "right"), n=40):
+    """A table in which 1 means the second object, and the comparisons."""
+    random, said = Random(0), set()
+    lines = [f'participant,target,{",".join(columns)},"{answered}"']
+    for number in range(n):
+        target, *shown = random.sample([*"abcdefgh"], 1 + len(columns))
+        place = random.randrange(len(columns))
+        lines.append(f"p{number % 4},{target},{','.join(shown)},{len(columns) - place}")
+        said |= {(f"p{number % 4}", target, shown[place], other) for other in shown if other != shown[place]}
+    return "".join(f"{line}\n" for line in ([above] if above else []) + lines), said
+
+
+@pytest.mark.parametrize(("answered", "above"), BOOKS)
+def test_codes_that_are_spelt_out_are_read(tmp_path, answered, above):
+    text, said = table(answered, above)
+    (tmp_path / "a.csv").write_text(text)
+    found = inferred(tmp_path / "a.csv")
+    assert {*comparisons(found.settings)} == said and not in_doubt(found.evidence)
+
+
+def test_codes_of_three_objects_are_read(tmp_path):
+    text, said = table("choice", "# codes: 1 = right, 2 = middle, 3 = left", ("left", "middle", "right"))
+    (tmp_path / "a.csv").write_text(text)
+    assert {*comparisons(inferred(tmp_path / "a.csv").settings)} == said
+
+
+@pytest.mark.parametrize(("answered", "above"), UNSURE)
+def test_codes_that_are_not_certain_are_asked_with_both_commands(tmp_path, answered, above):
+    (tmp_path / "a.csv").write_text(table(answered, above)[0])
+    found = inferred(tmp_path / "a.csv")
+    assert above in found.problem and found.problem.count("stream-engine run") == 2
+
+
+def test_sides_of_columns_that_are_not_called_so_are_asked(tmp_path):
+    (tmp_path / "a.csv").write_text(table("choice (1=right, 2=left)", "", ("option1", "option2"))[0])
+    found = inferred(tmp_path / "a.csv")
+    assert "may lie otherwise" in found.problem and found.problem.count("stream-engine run") == 2
+
+
+@pytest.mark.parametrize(
+    ("answered", "above"),
+    [("choice (1=left, 2=right)", ""), ("choice", "# confidence: 1 = very sure, 2 = not sure"), ("choice", "# 2 of 4")],
+)
+def test_books_that_say_nothing_new_or_of_something_else_change_nothing(tmp_path, answered, above):
+    text, said = table(answered, above)
+    (tmp_path / "a.csv").write_text(text)
+    found = inferred(tmp_path / "a.csv")
+    reversed_answers = {(who, target, other, one) for who, target, one, other in said}
+    assert {*comparisons(found.settings)} == reversed_answers and not in_doubt(found.evidence)
+
+
+@pytest.mark.parametrize("header", [("variable", "value", "label"), ("", "code", "meaning")])
+def test_a_sheet_of_codes_is_read(tmp_path, header):
+    openpyxl = pytest.importorskip("openpyxl")
+    book, (text, said) = openpyxl.Workbook(), table("choice", "")
+    for line in text.splitlines():
+        book.active.append([cell.strip('"') for cell in line.split(",")])
+    sheet = book.create_sheet("codebook")
+    for row in (header, ("choice", 1, "right"), ("", 2, "left"), ("sex", 1, "female"), ("", 2, "male")):
+        sheet.append(row)
+    book.save(tmp_path / "a.xlsx")
+    assert {*comparisons(inferred(tmp_path / "a.xlsx").settings)} == said
