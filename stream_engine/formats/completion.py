@@ -28,6 +28,7 @@ from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.record_filters import filters_as_text, keeps, matching
 from stream_engine.formats.response_times import response_times, seconds_of_no_date, text_of_no_date
 from stream_engine.formats.screens import Comparison, screens, seems_of_screens, together_by
+from stream_engine.formats.shown_orders import listed, shown_order
 from stream_engine.formats.trial_filters import (
     Filters,
     catch_trials,
@@ -356,7 +357,8 @@ def completed(
     if rival is not None:
         if other_order := _in_other_order(fits, draft, rival.column):
             return [], Obstacle(rival.fact, offers=(reading, _with_objects(reading, other_order)))
-        return [], Obstacle(rival.fact, rival, reading)
+        offers, note = _arranged(fits, draft, rival.column, reading)
+        return [], Obstacle(rival.fact, rival, reading, offers, len(offers) > 1, note)
     if counted is not None:
         return [], counted
     if other := contradicted(fits, proposal.kind, draft.roles(), proposal.farther, questions):
@@ -437,6 +439,36 @@ def _in_other_order(records: Records, draft: _Draft, rival: Column) -> tuple[str
     rows = range(records.size)
     sets = [[{records.columns[name].texts[row] for name in names} for row in rows] for names in (shown, _names(others))]
     return _names(others) if sets[0] == sets[1] else ()
+
+
+def _arranged(records: Records, draft: _Draft, column: Column, reading: Reading) -> tuple[tuple[Reading, ...], str]:
+    """The readings in which answers are places in the order that a column says objects were shown in: one, or one for
+    the rows of each order; and a note on them."""
+    names = next((draft.fields[field] for field in ("objects", "shown") if field in draft.fields), ())
+    if draft.answer.by not in ("position", "index") or len(draft.answer.columns) != 1 or len(names) < 2:
+        return (), ""
+    answers = sorted(draft.answer.codes_of(records.columns[draft.answer.columns[0]]))
+    listings = [
+        records.separators.get(column.name, "") if len(value) > 1 else listed(value[0], offered)
+        for row, value in enumerate(column.values)
+        if value
+        for offered in [[text for name in names for text in records.columns[name].values[row] or ()]]
+        if len(value) == 1 or sorted(value) == sorted(offered)
+    ]
+    is_list = len(listings) == records.size and len({*listings}) == 1 and not draft.answer.codes
+    if is_list and (listings[0] or LIST_SEPARATOR in "".join(filter(None, column.texts))):
+        return (_with_objects(reading, (column.name,))._replace(separator=listings[0] or None),), ""
+    order = shown_order(records, column, names)
+    if order is None:
+        return (), ""
+    answered = next(field for field in ANSWERS if field in draft.fields)
+    first = 0 if draft.answer.by == "index" else 1
+    places = {answer: place_of(draft.answer.codes.get(answer, answer), names, first) for answer in answers}
+    parts = []
+    for where, shown in order.parts:
+        codes = codes_of({answer: shown[place] for answer, place in places.items()}, names)
+        parts.append(reading._replace(answers_by="position", codes={answered: codes}, where={**reading.where, **where}))
+    return tuple(parts), order.note
 
 
 def _names(columns: Sequence[Column]) -> tuple[str, ...]:

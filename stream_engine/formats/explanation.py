@@ -12,6 +12,7 @@ from stream_engine.formats.answers import MIN_FIT, Answer, column_of, is_answer,
 from stream_engine.formats.event_fields import place_of
 from stream_engine.formats.field_values import flag_of, number_of
 from stream_engine.formats.record_columns import Column, Records
+from stream_engine.formats.shown_orders import listed, tokens_of
 from stream_engine.formats.trial_filters import RECORD_KIND_WORDS
 from stream_engine.formats.vocabulary import (
     ANSWER,
@@ -178,13 +179,20 @@ def _arranges(column: Column, codes: set[str], group: Sequence[Column]) -> bool:
     values = column.distinct
     if codes <= {column.name for column in group}:
         return False
+    tokens = {tuple(sorted(tokens_of(value, len(group)))) for value in column.values if value}
+    if len(values) > 1 and len(group) > 1 and len(tokens) == 1 and len({*tokens.copy().pop()}) == len(group):
+        return True
     letters = {"".join(sorted(text)) for text in values}
     return len(values) > 1 and len(letters) == 1 and 1 < len(letters.pop()) <= len(group)
 
 
 def _is_order(column: Column, rows: Sequence[_Row]) -> bool:
     """Whether a column lists what was offered, as names or as numbers, in another order in some rows."""
-    orders = [(value, offered) for (_, offered, _, _), value in zip(rows, column.values) if value]
+    filled = [(value, offered) for (_, offered, _, _), value in zip(rows, column.values) if value]
+    orders = [
+        ((*value[0].split(sign),) if len(value) == 1 and (sign := listed(value[0], offered)) else value, offered)
+        for value, offered in filled
+    ]
     if not all(len(value) == len(offered) > 1 for value, offered in orders):
         return False
     if all(text.isdecimal() for text in column.items) and len({tuple(sorted(value)) for value, _ in orders}) == 1:

@@ -71,11 +71,13 @@ Ranked: TypeAlias = tuple[tuple[int, ...], Reading]
 
 
 class Obstacle(NamedTuple):
-    """Why a proposal is not taken: a fact; a column that could bear on the answer, and the reading without it; or the
-    readings of which one is right, or each for some rows (`by_rows`)."""
+    """Why a proposal is not taken: a fact; a column that could bear on the answer, the reading without it, and the
+    `offers` if it does; or the readings of which one is right. Each offer may be for some rows alone (`by_rows`); a
+    `note` on them."""
 
     fact: str
     rival: Rival | None = None
     reading: Reading | None = None
     offers: tuple[Reading, ...] = ()
     by_rows: bool = False
+    note: str = ""

@@ -55,7 +55,8 @@ def shown_objects(records: Records) -> Iterator[Proposal]:
         within = records.select(rows)
         group = [within.columns[name] for name in names]
         answered = False
-        for answer in _answers(within, group, by_index):
+        in_turn = {column.name for other in groups if _size(other) == len(other) == _size(group) for column in other}
+        for answer in _answers(within, group, by_index, in_turn):
             answered = True
             yield from _of_answer(within, group, answer)
         yield from _of_counts(within, group)
@@ -84,8 +85,8 @@ def _size(group: Sequence[Column]) -> int:
     return len(group) if len(group) > 1 else max(len(value) for value in group[0].values if value)
 
 
-def _answers(records: Records, group: Sequence[Column], by_index: bool) -> Iterator[Answer]:
-    """What may say which of these objects was chosen."""
+def _answers(records: Records, group: Sequence[Column], by_index: bool, in_turn: set[str]) -> Iterator[Answer]:
+    """What may say which of these objects was chosen; `in_turn`: columns that may hold all of them."""
     names = {column.name for column in group}
     size = _size(group)
     columns = [column for column in records.columns.values() if column.name not in names and column.distinct]
@@ -121,7 +122,9 @@ def _answers(records: Records, group: Sequence[Column], by_index: bool) -> Itera
     for column, share in sorted(shares, key=lambda column: -column[1]):
         called = is_answer(column) and not OTHER & (set(column.words) - ANSWER - {"index", "position", "trial"})
         by_column = len(column.distinct) > 1 and column.distinct <= names
-        if called or by_column or (share == 1 and sum(map(bool, column.values)) > 3 and not ANCHOR & set(column.words)):
+        lists_all = len(group) > 1 and all(len(value) == size for value in column.values if value)
+        inside = share == 1 and not lists_all and sum(map(bool, column.values)) > 3 and not ANCHOR & set(column.words)
+        if called or by_column or (inside and column.name not in in_turn):
             yield from answers_of(column, group, by_index)
 
 

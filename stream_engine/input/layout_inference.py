@@ -289,6 +289,11 @@ def _next_step(obstacle: Obstacle, settings: Settings, command: str) -> str:
         if obstacle.rival.is_answer and "chosen" in reading.columns:
             trial = _with_reading(settings, reading._replace(columns={**reading.columns, "chosen": (name,)}))
             step += f"; if it is the answer, {command_of(trial, command)}" if _reads_most(trial) else ""
+        arranged = [_with_reading(settings, offer) for offer in obstacle.offers]
+        if arranged and all(map(_reads_most, arranged)):
+            step += "; if it says which object stood at each place that is an answer, "
+            step += _each_its_rows(arranged) if obstacle.by_rows else _offered(arranged, command)
+            step += f"; {obstacle.note}" if obstacle.note else ""
         return step
     candidates = [_with_reading(settings, offer) for offer in obstacle.offers]
     if obstacle.by_rows and all(map(_reads_most, candidates)):
