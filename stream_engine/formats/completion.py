@@ -23,6 +23,7 @@ from stream_engine.formats.field_values import number_of, quoted
 from stream_engine.formats.key_mappings import KeyMapping, codes_of, key_mapping
 from stream_engine.formats.participant_columns import like_participants, one_row_each, participant, rounded_participants
 from stream_engine.formats.question_texts import UNKNOWN
+from stream_engine.formats.rank_columns import either_of_ranks
 from stream_engine.formats.reading import FLIPPED, IN_DOUBT, Decision, Obstacle, Proposal, Ranked, Reading, flipped
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.record_filters import filters_as_text, keeps, matching
@@ -275,6 +276,16 @@ class _Draft:
             text += "if each row was answered by itself: "
             self.decisions.append(Decision(IN_DOUBT, SCREEN, f"{text}{SCREEN}={NO_COLUMN}"))
 
+    def say_what_ranks_are(self, questions: Records) -> None:
+        """Say of columns of ranks that they could be numbers of objects, or ask where nothing decides it."""
+        who = "" if self.participant is None else self.participant.name
+        if (either := either_of_ranks(questions, self.fields, who)) is None:
+            return
+        if either.are_ranks:
+            self.decisions.append(Decision(IN_DOUBT, "read", either.text))
+        else:
+            self.doubt = self.doubt or either.text
+
     def identical_objects(self) -> Obstacle | None:
         """What to say where an object is compared with itself in many rows, and nothing calls them catch trials; and
         the readings of which one judges participants by them, and the other rejects them."""
@@ -345,6 +356,8 @@ def completed(
     counted = draft.add_counts(fits)
     if asked.size and (obstacle := draft.identical_objects()) is not None:
         return [], obstacle
+    if proposal.kind == "ranking" and "rank" in proposal.fields:
+        draft.say_what_ranks_are(fits)
     reading = draft.reading()
     if (gaps := _with_gaps(trials)) is not None and draft.participant is None and not wide:
         return [], Obstacle(gaps.fact, gaps, reading)

@@ -7,8 +7,9 @@ from itertools import combinations
 from stream_engine.formats.answers import is_flags, is_textual
 from stream_engine.formats.explanation import is_constant
 from stream_engine.formats.field_values import flag_of
+from stream_engine.formats.participant_columns import participant
 from stream_engine.formats.record_columns import Column, Records
-from stream_engine.formats.vocabulary import ANCHOR, words_of
+from stream_engine.formats.vocabulary import ANCHOR, sign_of, words_of
 
 MAX_PLACES = 12  # of different ranks, flags or places
 
@@ -33,12 +34,37 @@ def of_ranks(records: Records, rank: Column) -> str:
         index = [column.name for column in keys if is_constant(column, ranking)]
         anchors = [name for name in index if ANCHOR & set(words_of(name))]
         if len(anchors) == 1:
-            return (
-                f"{fact}; next: in pandas, table.pivot(index={index}, columns={rank.name!r}, values={items[0].name!r})"
-                ".reset_index().to_csv('ranked.csv', index=False), then stream-engine run ranked.csv --state DIR "
-                f"--type ranking --columns 'anchor={anchors[0]},ranked={'|'.join(sorted(rank.distinct, key=int))}'"
+            who = participant(records, False)
+            fields = (
+                f"anchor={anchors[0]},ranked=" if who is None else f"participant={who.name},anchor={anchors[0]},ranked="
             )
+            steps = {}
+            for end, prefix in ((1, "nearest_rank_"), (-1, "farthest_rank_")):
+                ranked = [f"{prefix}{text}" for text in sorted(rank.distinct, key=int)][::end]
+                steps[end] = (
+                    f"in pandas, table.pivot(index={index}, columns={rank.name!r}, values={items[0].name!r})"
+                    f".add_prefix({prefix!r}).reset_index().to_csv('ranked.csv', index=False), then stream-engine run "
+                    f"ranked.csv --state DIR --type ranking --columns '{fields}{'|'.join(ranked)}'"
+                )
+            if end_of_first(rank.name):
+                return f"{fact}; next: {steps[end_of_first(rank.name)]}"
+            return f"{fact}; next: if 1 is the nearest object, {steps[1]}; if 1 is the farthest one, {steps[-1]}"
     return fact
+
+
+def end_of_first(name: str) -> int:
+    """Which end rank 1 is at, as the name of a column says: 1 the nearest object, -1 the farthest one, 0 where it does
+    not say it.
+
+    >>> [end_of_first(name) for name in ("dissimilarity_rank_1_is_least_similar", "rank (1 = closest)", "rank")]
+    [-1, 1, 0]
+    >>> end_of_first("rank_least_similar_first"), end_of_first("similarity_rank")
+    (-1, 0)
+    """
+    words = words_of(name)
+    if "1" in words:
+        return sign_of(words[words.index("1") + 1 :])
+    return sign_of(words[: words.index("first")]) if "first" in words else 0
 
 
 def row_per_object(records: Records) -> str:
