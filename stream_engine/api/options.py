@@ -9,7 +9,7 @@ from stream_engine.api.frames import EXPECTED, BadFrame
 from stream_engine.formats.doubtful_rows import below_in_words, doubts, other_header, other_header_in_words, other_table
 from stream_engine.formats.inference import understood
 from stream_engine.formats.options import EventOptions, by_field, in_words
-from stream_engine.formats.reading import Decision, Obstacle, Reading, excluding, in_doubt
+from stream_engine.formats.reading import FLIPPED, Decision, Obstacle, Reading, excluding, flipped, in_doubt
 from stream_engine.formats.record_columns import Records
 from stream_engine.formats.record_filters import matching
 from stream_engine.formats.unreadable import fact_of
@@ -131,7 +131,9 @@ def with_inferred_options(records: Records, options: EventOptions) -> tuple[Even
     if len(readings) == 1 and not understanding.readings[0].doubt:
         evidence = understanding.readings[0].evidence
         says = in_doubt(doubts(matching(records, readings[0].where), readings[0].columns, options.drop_duplicates))
-        excluded = [*excluded_in_words(evidence), *in_doubt(evidence), *says]
+        other = f"answer_is={flipped(understanding.readings[0]).answer_is!r}"
+        doubtful = [text.replace(FLIPPED, other) for text in in_doubt(evidence)]
+        excluded = [*excluded_in_words(evidence), *doubtful, *says]
         return readings[0], f"read as {_as_arguments(readings[0], options)}", excluded
     if readings:
         choices = ", or ".join(_as_arguments(reading, options) for reading in readings)
@@ -142,6 +144,9 @@ def with_inferred_options(records: Records, options: EventOptions) -> tuple[Even
         name, rival_options = obstacle.rival.column.name, options_of_reading(obstacle.reading, options)
         step = f"if {name} says nothing about the answer, read it with {_as_arguments(rival_options, options)}"
         raise BadFrame(f"read: {obstacle.fact}; next: {step}")
+    if obstacle.offers and not obstacle.by_rows:
+        choices = ", or ".join(_as_arguments(options_of_reading(offer, options), options) for offer in obstacle.offers)
+        raise BadFrame(f"read: {obstacle.fact}; say which: {choices}")
     if obstacle.fact:
         step = (
             "say which columns are which, such as type='pick', columns={'anchor': 'COLUMN', 'shown': 'COLUMN|COLUMN', "

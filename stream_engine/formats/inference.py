@@ -28,6 +28,7 @@ from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Proposal
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.record_filters import filters_as_text, keeps, matching
 from stream_engine.formats.shown_layouts import shown_objects
+from stream_engine.formats.spellings import other_spelling
 from stream_engine.formats.trial_filters import CATCH_WORDS, header_rows, is_practice, practice
 from stream_engine.formats.unnamed_layouts import candidates
 from stream_engine.formats.unreadable import best_and_worst
@@ -96,6 +97,8 @@ def _understood(records: Records, questions: Sequence[str] = ()) -> Understandin
             obstacles.extend([obstacle] if obstacle else [])
         return ranked
 
+    if fact := other_spelling(records):
+        return Understanding([], Obstacle(fact))
     for table in melted(records):
         if best := _best(complete(table, filter(_is_wide, _proposals(table)), True)):
             return Understanding(best)

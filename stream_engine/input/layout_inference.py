@@ -32,6 +32,7 @@ from stream_engine.formats.reading import FLIPPED, IN_DOUBT, Decision, Obstacle,
 from stream_engine.formats.record_columns import Records
 from stream_engine.formats.record_filters import matching
 from stream_engine.formats.response_times import seconds_of_no_date, text_of_no_date
+from stream_engine.formats.spellings import READ_TABLE
 from stream_engine.formats.trial_filters import header_rows
 from stream_engine.formats.unreadable import COMMAND, RESHAPE, fact_of, header_again
 from stream_engine.formats.versions import doubtful_versions
@@ -137,7 +138,18 @@ def _inferred(settings: Settings, command: str) -> PreparedSettings:
     if problem and encodings:
         problem = f"{problem}; {_in_words(encodings)}"
     problem = problem.replace(COMMAND, command_of(structs.replace(settings, input=Input()), command))
+    problem = problem.replace(READ_TABLE, _table_in_pandas(settings))
     return PreparedSettings(settings, problem=f"{settings.source[0]}: {problem}" if problem else "")
+
+
+def _table_in_pandas(settings: Settings) -> str:
+    """How pandas reads the first file, with every cell as text."""
+    path = settings.source[0]
+    if path.casefold().endswith(".xlsx"):
+        return f"table = pandas.read_excel({path!r}, dtype=str, keep_default_na=False)"
+    if path.casefold().endswith((".jsonl", ".json", ".ndjson")):
+        return f"table = pandas.read_json({path!r}, lines=True, dtype=False)"
+    return f"table = pandas.read_csv({path!r}, dtype=str, keep_default_na=False, sep=None, engine='python')"
 
 
 def _without(evidence: tuple[Decision, ...], columns: Mapping[str, str]) -> tuple[Decision, ...]:

@@ -160,7 +160,7 @@ def test_a_column_that_competes_with_the_answer_is_named_with_the_reading_withou
     with pytest.raises(BadSettings) as refused:
         comparisons(tmp_path / "t.csv")
     assert f"column {name} (" in str(refused.value) and f"if {name} says nothing about the answer" in str(refused.value)
-    (options,) = options_in(str(refused.value).partition("; if it is")[0])
+    (options,) = options_in(str(refused.value).partition("; if it ")[0])
     answered = next(iter(columns))
     assert f"chosen={answered}" in options[options.index("--columns") + 1]
     assert json.loads(engine("preview", tmp_path / "t.csv", "--json", *options).stdout)["comparisons"] == 40
@@ -217,12 +217,13 @@ def test_rankings_with_a_row_for_each_rank_are_refused_with_what_reshapes_them(t
     (tmp_path / "t.csv").write_text(table(rows))
     with pytest.raises(BadSettings) as refused:
         comparisons(tmp_path / "t.csv")
-    pivot = re.search(r"table\.pivot\((.*?)\)\.reset_index", str(refused.value))[1]
+    pivot, prefix = re.search(r"table\.pivot\((.*?)\)\.add_prefix\('(.*?)'\)\.reset_index", str(refused.value)).groups()
     index, values = re.search(r"index=\[(.*?)\]", pivot)[1], re.search(r"values='(.*?)'", pivot)[1]
     frame = pandas.read_csv(tmp_path / "t.csv")
-    wide = frame.pivot(index=re.findall(r"'(.*?)'", index), columns="rank", values=values).reset_index()
+    wide = frame.pivot(index=re.findall(r"'(.*?)'", index), columns="rank", values=values)
+    wide = wide.add_prefix(prefix).reset_index()
     wide.to_csv(tmp_path / "ranked.csv", index=False)
-    (options,) = options_in(str(refused.value))
+    (options,) = options_in(str(refused.value).partition("; if 1 is the farthest")[0])
     assert json.loads(engine("preview", tmp_path / "ranked.csv", "--json", *options).stdout)["comparisons"] == 60
 
 
