@@ -53,7 +53,7 @@ def contradicted(
             others = [text for text in column.distinct if sign_of_text.get(text, asks(text)) == -expected]
             fact = f'column {name} says "{example[:60]}"{mixed}: {EITHER_END}'
             return Contradiction(fact, name if mixed else "", tuple(sorted(others)) if mixed else ())
-    for place, text in _beside(records) if expected == 1 else ():
+    for place, text in _beside(records) if expected == 1 and kind in ("pick", "quadruplet", "ranking") else ():
         return Contradiction(f'{place} says "{text[:80]}": {EITHER_END}')
     return None
 

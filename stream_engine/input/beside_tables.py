@@ -1,7 +1,7 @@
 """Texts beside a table, which may say what was asked or what answers mean: lines above it, names of files and sheets,
 and other sheets."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import islice
 from pathlib import PurePath
@@ -17,29 +17,30 @@ from stream_engine.input.settings import Settings
 MAX_LENGTH = 2000  # characters of a text
 
 
-def beside(settings: Settings) -> tuple[Beside, ...]:
-    """The texts beside the tables of these settings."""
-    texts = [
-        Beside("name", f"the name of the file {PurePath(path).name}", PurePath(path).stem)
-        for path in paths_of(settings)
-    ]
-    if settings.input.skip_rows:
-        texts += _lines(settings)
+def names_and_sheets(settings: Settings) -> tuple[Beside, ...]:
+    """The names of the files, and of their sheets; and what stands in other sheets."""
+    texts: list[Beside] = []
     for path in paths_of(settings):
+        texts.append(Beside("name", f"the name of the file {PurePath(path).name}", PurePath(path).stem))
         if path.casefold().endswith(".xlsx"):
             texts += _of_workbook(path)
-    return tuple(dict.fromkeys(text._replace(text=text.text[:MAX_LENGTH]) for text in texts))
+    return _shortened(texts)
 
 
-def _lines(settings: Settings) -> Iterator[Beside]:
-    """The lines that are skipped."""
+def lines_above(settings: Settings) -> tuple[Beside, ...]:
+    """The lines that these settings skip."""
+    skipped, texts = settings.input.skip_rows, list[Beside]()
     whole = structs.replace(settings, input=structs.replace(settings.input, skip_rows=0, header=False))
-    for record in first_of_files(whole):
+    for record in first_of_files(whole) if skipped else ():
         if record.format == "csv":
-            text = bytes(record.value[: MAX_LENGTH * 4]).decode("utf-8", "replace")
-            for number, line in enumerate(text.splitlines()[: settings.input.skip_rows]):
-                if line := line.strip(' ,;\t"'):
-                    yield Beside("line", f"line {number + 1}", line)
+            lines = bytes(record.value[: MAX_LENGTH * 4]).decode("utf-8", "replace").splitlines()[:skipped]
+            stripped = [line.strip(' ,;\t"') for line in lines]
+            texts += [Beside("line", f"line {number}", line) for number, line in enumerate(stripped, 1) if line]
+    return _shortened(texts)
+
+
+def _shortened(texts: Iterable[Beside]) -> tuple[Beside, ...]:
+    return tuple(dict.fromkeys(text._replace(text=text.text[:MAX_LENGTH]) for text in texts))
 
 
 def _of_workbook(path: str) -> Iterator[Beside]:

@@ -37,7 +37,7 @@ from stream_engine.formats.trial_filters import header_rows
 from stream_engine.formats.unreadable import COMMAND, RESHAPE, fact_of, header_again
 from stream_engine.formats.versions import doubtful_versions
 from stream_engine.input.answers_in_words import answers, in_words
-from stream_engine.input.beside_tables import beside
+from stream_engine.input.beside_tables import lines_above, names_and_sheets
 from stream_engine.input.decoding import RecordDecoder
 from stream_engine.input.first_records import MAX_FILES, first_of_files, first_records, other_sheets, with_later_marks
 from stream_engine.input.misfit_headers import misfit_header
@@ -86,7 +86,7 @@ def _prepared(settings: Settings, command: str) -> PreparedSettings:
 def _inferred(settings: Settings, command: str) -> PreparedSettings:
     """The reading that the records decide, with the columns that the settings add to it."""
     events = settings.input
-    problem, text = "", _not_utf8(settings)
+    problem, text, around = "", _not_utf8(settings), names_and_sheets(settings)
     encodings = likely_encodings(text) if text else []
     encoding = encodings[0].encoding if encodings else events.encoding
     decoded_settings = (
@@ -97,7 +97,7 @@ def _inferred(settings: Settings, command: str) -> PreparedSettings:
     for layout in (*_layouts(decoded_settings), structs.replace(events, encoding=encoding)):
         layout_settings = structs.replace(settings, input=layout)
         records = with_later_marks(layout_settings, first_records(layout_settings))
-        records = records._replace(beside=beside(layout_settings))
+        records = records._replace(beside=(*around, *lines_above(layout_settings)))
         if (again := other_header(matching(records, events.where))) is not None:
             again_problem = _other_header(layout_settings, matching(records, events.where), again)
             return PreparedSettings(settings, problem=f"{settings.source[0]}: {again_problem}")

@@ -71,3 +71,10 @@ def test_the_name_of_a_sheet_may_ask_for_the_farther_object(tmp_path, title, ask
         book.active.append(row)
     book.save(tmp_path / "a.xlsx")
     assert bool(inferred(tmp_path / "a.xlsx").problem) == asks
+
+
+@pytest.mark.parametrize("name", ["most_different", "odd_one_out_task"])
+def test_columns_that_are_called_near_and_far_need_no_other_name(tmp_path, name):
+    rows = "".join(f"{target},{one},{other}\n" for _, target, one, other, _ in table()[1])
+    (tmp_path / f"{name}.csv").write_text(f"anchor,near,far\n{rows}")
+    assert not inferred(tmp_path / f"{name}.csv").problem
