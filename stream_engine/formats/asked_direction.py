@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from stream_engine.formats.question_texts import Asked, asked, asked_in_name, is_question
+from stream_engine.formats.question_texts import Asked, asked, asked_in_name, is_question, is_text
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.vocabulary import INSTRUCTION, NEARER, OTHER, accentless, asks, sign_of, words_of
 
@@ -136,4 +136,4 @@ def _repeats(column: Column) -> bool:
 def _is_text(column: Column) -> bool:
     """Whether a column holds a text in nearly every row: a question, no comment."""
     filled = sum(value is not None for value in column.values)
-    return filled >= 0.9 * len(column.values) and any(" " in text for text in column.distinct)
+    return filled >= 0.9 * len(column.values) and any(map(is_text, column.distinct))

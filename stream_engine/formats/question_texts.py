@@ -70,6 +70,10 @@ _ASKING = accentless(
     "valassza care alegeti hangi hangisi secin какой какая какое какие выберите який яка яке виберіть ποιο ποια "
     "επιλεξτε mana pilih"
 )
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4}")  # of languages that part no words
+_NEAR_IN = re.compile("相似|像|接近|最近|似て|似た|近い|類似|비슷|가까|닮|유사")
+_FAR_IN = re.compile("不同|差异|差異|最远|最遠|違う|違って|遠い|異なる|다른|다릅|먼 |멀")
+_NOT_IN = re.compile("不|没|沒|ない|ません|않|아닌|없")
 _PORTUGUESE = accentless("qual mais nao imagem voce")
 _IDIOMS = re.compile(r"\bnot (?:only|just|necessarily)\b|\bno matter\b|\bwhether or not\b|\bor not\b", re.IGNORECASE)
 _SHORT = re.compile(r"n['\u2019\u00b4`]t\b|\bcannot\b", re.IGNORECASE)
@@ -86,6 +90,8 @@ def asked(text: str) -> Asked:
     >>> asked("All are different: which is the most similar?"), asked("left image")
     (Asked(sign=1, doubt='', denies=False), Asked(sign=0, doubt='', denies=False))
     """
+    if _UNSPACED.search(text):
+        return _asked_unspaced(text[:400])
     text = _SHORT.sub(" not ", _IDIOMS.sub(" ", text[:400]))
     clauses = [(words_of(clause), "?" in clause) for clause in _CLAUSE.findall(text)]
     if " " not in text.strip() or sum(len(words) for words, _ in clauses) < MIN_WORDS:
@@ -105,9 +111,34 @@ def asked(text: str) -> Asked:
     return Asked(0, ("denies something" if denies else UNKNOWN) if is_asked else "", denies)
 
 
+def _asked_unspaced(text: str) -> Asked:
+    """What a text asks for in a language that parts no words.
+
+    >>> [_asked_unspaced(text).sign for text in ("哪个更相似", "哪个更不相似", "どちらが似ていないですか")]
+    [1, -1, -1]
+    """
+    far, rest = bool(_FAR_IN.search(text)), _FAR_IN.sub("", text)
+    near, denies = bool(_NEAR_IN.search(rest)), bool(_NOT_IN.search(rest))
+    if far and (near or denies):
+        return Asked(0, "denies something" if denies else "", denies)
+    if far or near:
+        return Asked(-1 if far or denies else 1, "", denies)
+    denies = denies and ("?" in text or "\uff1f" in text)
+    return Asked(0, "denies something" if denies else "", denies)
+
+
+def is_text(text: str) -> bool:
+    """Whether a text is more than a word.
+
+    >>> is_text("left"), is_text("more like it"), is_text("哪个更相似")
+    (False, True, True)
+    """
+    return " " in text or _UNSPACED.search(text) is not None
+
+
 def is_question(name: str) -> bool:
     """Whether the name of a column is long enough for a question."""
-    return len(words_of(name)) > MIN_WORDS
+    return len(words_of(name)) > MIN_WORDS or _UNSPACED.search(name) is not None
 
 
 def asked_in_name(name: str) -> Asked:
