@@ -42,7 +42,8 @@ from tests.refits.laws import PARAMS
 from tests.support.learned import snapshot_of_rows
 
 N, ANSWERS, WIDE, WORKERS = 12, 480, 1200, 12
-SLOW = ("embedding", "learning curve", "embedding with weights", "ComparisonKernel", "partial_order_embedding")
+SLOW = ("embedding", "learning curve", "embedding with weights", "ComparisonKernel", "partial_order_embedding",
+        "ComparisonEmbedding")  # fmt: skip
 SEEDS = dict.fromkeys(SLOW, 2) | {"learning curve": 1}  # worlds; else six
 OFF = 0.35  # standard deviation of an answer's log loss, at most
 EACH = ANSWERS / WORKERS
