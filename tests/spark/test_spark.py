@@ -79,7 +79,7 @@ def test_killed_before_and_after_the_rename_and_with_an_executor_lost_every_batc
     places: set[Path] = set()
     run = spark_cluster.submit(log, Path(spark_killed.__file__), "1", *job)
     try:
-        until(lambda: spark_killed.SEEN in log.read_text() or run.poll() is not None, what="accidents", seconds=400)
+        until(lambda: spark_killed.SEEN in log.read_text() or run.poll() is not None, what="accidents", seconds=800)
         written = {path: path.stat().st_mtime_ns for path in (out / "delta").rglob("*.parquet")}
         there = until(lambda: len(found := executors(run)) == 2 and found, what="two executors", seconds=400)
         places |= {Path(f"/proc/{pid}/cwd").readlink().parent for pid in there}
