@@ -100,10 +100,10 @@ def _corrected(records: Records, who: str, questions: Sequence[Question], used: 
             counters.append(column)
     rows_of: list[list[list[int]]] = []
     for counter in counters:
-        groups: dict[object, list[int]] = {}
+        of_key: dict[object, list[int]] = {}
         for row, key in enumerate(zip(questions, *(column.texts for column in (counter, *parts)))):
-            groups.setdefault(key, []).append(row)
-        rows_of.append([*groups.values()])
+            of_key.setdefault(key, []).append(row)
+        rows_of.append([*of_key.values()])
     if not rows_of or any(len(groups) == records.size for groups in rows_of):
         return []  # a column numbers each of them
     groups, counter = rows_of[0], counters[0]

@@ -46,8 +46,9 @@ def expected_answers(
         if is_boolean(column) or not texts <= known or len(texts) > MAX_NAMED or LIST_SEPARATOR in "".join(texts):
             continue
         failed, asked = Counter[str](), Counter[str]()
-        for row in rows if who is not None else ():
-            person = who.texts[row] or ""
+        people = who.texts if who is not None else [None] * records.size
+        for row in rows:
+            person = people[row] or ""
             asked[person] += 1
             failed[person] += column.texts[row] not in given[row]
         poor = [person for person, n in failed.items() if 2 * n > asked[person] and person]

@@ -85,7 +85,8 @@ def answered_by_columns(records: Records) -> Iterator[tuple[Records, str, bool]]
             for name, column in records.columns.items()
             if name not in family.values()
         }
-        long[PARTICIPANT] = Column(PARTICIPANT, [(text,) for text in people] * records.size)
+        who: list[tuple[str, ...] | None] = [(text,) for text in people]
+        long[PARTICIPANT] = Column(PARTICIPANT, who * records.size)
         cells = [column.values[row] for row in range(records.size) for column in columns]
         long[pattern] = Column(pattern, cells, frozenset().union(*(column.empties for column in columns)))
         yield Records(long, records.size * len(people)), pattern, called

@@ -296,13 +296,9 @@ def _with_spaces(column: Column) -> str:
     if is_header:
         cells = {len(row) for row in csv.reader(filter(None, column.texts), delimiter=" ")}
         if cells == {1 + len(next(csv.reader([column.name], delimiter=" ")))}:
-            fact = (
-                "fields are separated by spaces, and each row has one more than the header (names of rows, as R writes "
-            )
-            fact += (
-                "them?); next: in pandas, pandas.read_csv('FILE', sep=' ').to_csv('FILE.csv', index=False), and read "
-            )
-            return f"{fact}that"
+            fact = "fields are separated by spaces, and each row has one more than the header (names of rows, as R "
+            how = "pandas.read_csv('FILE', sep=' ').to_csv('FILE.csv', index=False)"
+            return f"{fact}writes them?); next: in pandas, {how}, and read that"
         return f"fields are separated by spaces; next: {COMMAND} --delimiter space"
     how = f"{COMMAND} --no-header --delimiter space --type triplet --columns anchor=1,near=2,far=3"
     return f"the first line holds answers, not names of columns; next: columns are called 1, 2, 3 then, as in {how}"

@@ -89,3 +89,9 @@ def test_names_that_repeat_tables_on_their_side_and_names_of_rows_are_said_to_be
     path = tmp_path / "table.txt"
     path.write_text(text_of(tables["one cell more"], " "))
     assert "one more than the header" in inferred(path).problem and "sep=' '" in inferred(path).problem
+
+
+def test_names_that_repeat_by_a_delimiter_that_rows_have_not_are_none(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text("subject,cat | dog | owl,owl | cat | dog,dog | owl | cat\nP1,cat,owl,dog\nP2,dog,owl,cat\n")
+    assert "several columns" not in inferred(path).problem
