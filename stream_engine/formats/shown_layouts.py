@@ -69,6 +69,7 @@ def shown_objects(records: Records) -> Iterator[Proposal]:
             and not shares
             and not any(is_answer(column) and spelt_otherwise(column, group) for column in within.columns.values())
             and not code_columns(within, group)
+            and not any(is_answer(column) and in_sentences(column, group) for column in within.columns.values())
             and not any(all(place_in(column.words, order) >= 0 for column in group) for order in SPATIAL)
             and (anchors := anchors_of(within, group, ()))
         ):
@@ -134,6 +135,18 @@ def spelt_otherwise(column: Column, group: Sequence[Column]) -> tuple[str, str] 
     alike = [text for text in sorted(column.distinct) if words_of(text) in plain and words_of(text)]
     others = [text for text in alike if text not in plain.values()]
     return (others[0], plain[words_of(others[0])]) if others and 2 * len(alike) > len(column.distinct) else None
+
+
+def in_sentences(column: Column, group: Sequence[Column]) -> bool:
+    """Whether the texts of a column are sentences with the names of objects of their rows.
+
+    >>> shown = [Column("left", [("cat",), ("owl",)]), Column("right", [("dog",), ("cat",)])]
+    >>> in_sentences(Column("said", [("The cat is closer",), ("The owl is closer",)]), shown)
+    True
+    """
+    texts = [(text, offered(group, row)) for row, text in enumerate(column.texts) if text is not None]
+    named = sum(any(name in text and name != text for name in names) and " " in text for text, names in texts)
+    return named >= MIN_FIT * len(texts) > 0
 
 
 def _differ(one: Column, other: Column) -> bool:

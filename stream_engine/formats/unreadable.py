@@ -25,7 +25,7 @@ from stream_engine.formats.other_tasks import of_other_task
 from stream_engine.formats.participant_columns import participant
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.row_per_object import MAX_PLACES, are_ranks, of_ranks, row_per_object
-from stream_engine.formats.shown_layouts import spelt_otherwise
+from stream_engine.formats.shown_layouts import in_sentences, spelt_otherwise
 from stream_engine.formats.vocabulary import ANCHOR, ANSWER, OTHER, PARTICIPANTS, SHARE, TRUTH, sign_of, words_of
 
 RESHAPE = (  # of tables in which no columns hold the objects of one answer
@@ -234,6 +234,9 @@ def _of_answer(answered: Sequence[Column], group: Sequence[Column]) -> str:
             "next: write each in one way"
         )
     texts, shown = sorted(answer.distinct), frozenset().union(*(column.items for column in group))
+    if in_sentences(answer, group):
+        fact = f"column {answer.name} holds sentences with names of the objects ({texts[0]!r}), which are not read"
+        return f"{fact}; next: write the name of the chosen object alone, one of those in {names}"
     many = len(texts) > MAX_PLACES or (len(texts) > size + 1 and is_textual([answer]))
     if many and not shown & answer.distinct:
         return _of_other_names(answer, group)

@@ -95,3 +95,13 @@ def test_names_that_repeat_by_a_delimiter_that_rows_have_not_are_none(tmp_path):
     path = tmp_path / "wide.csv"
     path.write_text("subject,cat | dog | owl,owl | cat | dog,dog | owl | cat\nP1,cat,owl,dog\nP2,dog,owl,cat\n")
     assert "several columns" not in inferred(path).problem
+
+
+def test_sentences_about_objects_are_not_taken_for_a_design(tmp_path):
+    rows, shown, draw = triads(("target", "option1", "option2"))
+    rows = [
+        {**row, "answer": f"The {draw.choice(three[1:])} is closer to the {three[0]}"}
+        for row, three in zip(rows, shown)
+    ]
+    prepared = inferred(saved(tmp_path, rows))
+    assert not prepared.rivals and "sentences" in prepared.problem
