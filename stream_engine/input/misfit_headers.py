@@ -32,8 +32,8 @@ def misfit_header(settings: Settings) -> str:
         if not rows or any(len(row) != len(names) + 1 for row in rows) or len(names) < 2:
             return ""
         return f"each row has one cell more than the header (names of rows, as R writes them?); {table}){then}"
-    if any(len(row) != len(names) for row in rows):
-        return ""  # the delimiter is another one
+    if any(len(row) != len(names) for row in rows) or {*again} & {cell for row in rows for cell in row}:
+        return ""  # the delimiter is another one, or the first line is a row
     sides = [names[0], *(row[0] for row in rows)]
     if len(sides) <= MAX_TURNED and len({*sides}) == len(sides) and sum(map(_is_called, sides)) > 1:
         fact = f"the table is on its side: {', '.join(sides[:5])} are in its first column, and each other column is an "
