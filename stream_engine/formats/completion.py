@@ -282,7 +282,7 @@ class _Draft:
         if (either := either_of_ranks(questions, self.fields, who)) is None:
             return
         if either.are_ranks:
-            self.decisions.append(Decision(IN_DOUBT, "read", either.text))
+            self.decisions.append(Decision("ranks", ", ".join(self.fields["rank"]), either.text))
         else:
             self.doubt = self.doubt or either.text
 

@@ -85,8 +85,8 @@ def test_ranks_are_told_from_numbers_of_objects_by_repeated_questions(tmp_path):
     rows = [*ranked_objects()]
     found = inferred(saved(tmp_path, [*wide(rows, True)]))
     assert comparisons(found.settings) == said(rows)
-    (text,) = in_doubt(found.evidence)
-    assert "read as ranks" in text and "in pandas" in text
+    (text,) = [decision.why for decision in found.evidence if decision.topic == "ranks"]
+    assert "read as ranks" in text and "in pandas" in text and not in_doubt(found.evidence)
 
 
 def test_numbers_of_objects_are_told_from_ranks_by_repeated_questions(tmp_path, monkeypatch):
