@@ -105,8 +105,10 @@ def where_of(text: str) -> tuple[str, str]:
 
     >>> where_of("phase=test"), where_of("rt >= 300"), where_of("answer!=")
     (('phase', 'test'), ('rt>=', '300'), ('answer!=', ''))
+    >>> where_of("choice (1=right)!=2"), where_of("smile=(="), where_of("note=(a!=b)")
+    (('choice (1=right)!=', '2'), ('smile', '(='), ('note', '(a!=b)'))
     """
-    parts = re.fullmatch(r"\s*(.+?)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*", text, re.DOTALL)
+    parts = re.fullmatch(r"\s*((?:\([^()]*\)|\[[^][]*\]|.)+?)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*", text, re.DOTALL)
     if parts is None or not (parts[3] or parts[2] == "!="):
         raise UnusableOptions(f"--where: got {text!r}, expected FIELD=VALUE, or != < <= > >= between them")
     return parts[1] + ("" if parts[2] == "=" else parts[2]), parts[3]
