@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from stream_engine.data.comparisons import READABLE_TYPES
+from stream_engine.formats.answered_rows import where_filled
 from stream_engine.formats.answers import Answer
-from stream_engine.formats.completion import completed, where_filled
+from stream_engine.formats.completion import completed
 from stream_engine.formats.doubtful_rows import OF_OBJECTS
 from stream_engine.formats.graded_answers import graded
 from stream_engine.formats.long_tables import PARTICIPANT, answered_by_columns, asked_in_header, melted
