@@ -127,15 +127,10 @@ def run(
         last = loop.iteration == max_iterations
         if loop.iteration % CHECK_EVERY == 0 or last:
             gap = loop.check(last)
-            if gap <= tol:
-                break
             stop = progress and progress(
                 loop.iteration, gap, max(loop.lower, known_objective) * scale, loop.upper * scale
             )
-            if stop and not last:
-                loop.step()
-                loop.check(last=True)
-            if stop:
+            if gap <= tol or stop:
                 break
     return Run(
         loop.best, loop.lower * scale, loop.upper * scale, loop.factor, loop.x, State(loop.V, loop.rho), loop.iteration
@@ -175,8 +170,7 @@ class _Loop:
         self.V, self.next = self.next, self.V
 
     def check(self, last: bool) -> float:
-        """Bring both bounds up to date; the gap relative to `unit`. Moves rho when one side lags behind. But for the
-        first and the `last` time, an upper bound that would leave the gap above `tol` is not proven."""
+        """Bring both bounds up to date; the gap relative to `unit`. Moves rho when one side lags behind."""
         self.work += 1.0 / self.n  # X of the last step
         iterate_objective = float(np.vdot(self.C, self.work))
         feasible_point = feasible(self.work, self.k)
@@ -186,17 +180,14 @@ class _Loop:
         size = self.unit(feasible_point, lower)
         with_multiplier(self.V, self.C, self.rho, self.work)
         slack = 0.2 * self.tol * size
-        limit = np.inf if last or self.upper == np.inf else max(self.lower, self.known_objective) + self.tol * size
-        basis = self.factor if self.low_rank or self.k else None
-        upper, is_proven = upper_bound(self.work, self.k, slack, basis, limit)
-        if is_proven:
-            self.upper = min(self.upper, upper)
+        upper = upper_bound(self.work, self.k, slack, self.factor if self.low_rank or self.k else None)
+        self.upper = min(self.upper, upper)
         # the lower bound lags by at most what the objective of the caller's point leaves open
         self._balance(
             min(abs(iterate_objective - lower), max(upper - self.known_objective, 0.5 * self.tol * size)),
             abs(upper - iterate_objective),
         )
-        gap = max(0.0, min(self.upper, upper) - max(self.lower, self.known_objective)) / size
+        gap = max(0.0, self.upper - max(self.lower, self.known_objective)) / size
         self.eigen.single_precision &= gap > SINGLE_PRECISION_ABOVE
         return gap
 

@@ -1,7 +1,6 @@
 """Rigorous upper bounds on both SDPs from any nonnegative matrix N. O(n^3)."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky
@@ -19,28 +18,14 @@ SHARES = (1 / 8, 1 / 4, 1 / 2)  # of the slack, for tau, each time
 RITZ_VECTORS = 3  # for each of k eigenvalues
 
 
-class Bound(NamedTuple):
-    """An upper bound on the optimum or, where it is not `proven`, a number below that of these N and above `limit`."""
-
-    value: float
-    proven: bool = True
-
-
-def upper_bound(
-    A: np.ndarray,
-    k: int | None,
-    slack: float = 0.0,
-    leading_basis: np.ndarray | None = None,
-    limit: float = np.inf,
-) -> Bound:
+def upper_bound(A: np.ndarray, k: int | None, slack: float = 0.0, leading_basis: np.ndarray | None = None) -> float:
     """The bound for A = W - lambda I + N (k None) or A = W + N; A is overwritten.
 
     `leading_basis` (n, r): orthonormal vectors orthogonal to 1 that nearly span the leading eigenspace. With them and a
-    `slack` (by how much the bound may be loose) a large A costs one Cholesky factorisation, not all its eigenvalues,
-    and it is not proven where Ritz values, which are below eigenvalues, show that it is above `limit`.
+    `slack` (by how much the bound may be loose) a large A costs one Cholesky factorisation, not all its eigenvalues.
 
     >>> W = np.array([[0., 1.], [1., 0.]])
-    >>> round(upper_bound(W - 0.5 * np.eye(2), None).value, 12), round(upper_bound(W.copy(), 2).value, 12)
+    >>> round(upper_bound(W - 0.5 * np.eye(2), None), 12), round(upper_bound(W.copy(), 2), 12)
     (0.5, 0.0)
     """
     n = len(A)
@@ -49,19 +34,19 @@ def upper_bound(
     A -= mean[:, None]
     A -= mean - mean.mean()
     if k is not None and k <= 1:
-        return Bound(base)
+        return base
     if n >= CHOLESKY_FROM and leading_basis is not None and slack > 0:
-        eigenvalue_bound = _by_cholesky(A, k, slack, leading_basis, limit - base)
+        eigenvalue_bound = _by_cholesky(A, k, slack, leading_basis)
         if eigenvalue_bound is not None:
-            return eigenvalue_bound._replace(value=base + eigenvalue_bound.value)
+            return base + eigenvalue_bound
     A -= (2 * np.abs(A).max() * n + 1.0) / n  # the trivial pair (0, 1) goes below everything else
     values = np.linalg.eigvalsh(A)[1:]
-    return Bound(base + float(np.maximum(values, 0).sum() if k is None else values[n - k :].sum()))
+    return base + float(np.maximum(values, 0).sum() if k is None else values[n - k :].sum())
 
 
-def _by_cholesky(A: np.ndarray, k: int | None, slack: float, leading_basis: np.ndarray, limit: float) -> Bound | None:
+def _by_cholesky(A: np.ndarray, k: int | None, slack: float, leading_basis: np.ndarray) -> float | None:
     """An upper bound on the eigenvalue sum of the centred A within `slack` of it, or None if there is none of this
-    kind; a number below the sum where that is above `limit`.
+    kind.
 
     For any tau: the k - 1 largest sum to at most (k - 1) tau + S(A - tau I), S the sum of positive eigenvalues on the
     complement of 1; and all sum to S(A - 0 I). S is subadditive: S(A - tau I) <= S(Q E Q') + S(A - tau I - Q E Q'),
@@ -71,9 +56,6 @@ def _by_cholesky(A: np.ndarray, k: int | None, slack: float, leading_basis: np.n
     """
     n = len(A)
     for (Q, T), share in zip(_ritz(A, leading_basis if k is None else leading_basis[:, : RITZ_VECTORS * k]), SHARES):
-        at_least = float(np.maximum(T, 0).sum() if k is None else np.sort(T)[max(len(T) - k + 1, 0) :].sum())
-        if at_least > limit:
-            return Bound(at_least, proven=False)
         if k is None:
             last, tau, rest = 0.0, 0.0, slack
         elif len(T) >= k - 1:
@@ -91,7 +73,7 @@ def _by_cholesky(A: np.ndarray, k: int | None, slack: float, leading_basis: np.n
             cholesky(B, lower=True, overwrite_a=True, check_finite=False)
         except LinAlgError:
             continue
-        return Bound(float((0 if k is None else (k - 1) * tau) + excess.sum() + rest))
+        return float((0 if k is None else (k - 1) * tau) + excess.sum() + rest)
     return None
 
 

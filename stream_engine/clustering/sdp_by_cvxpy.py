@@ -74,7 +74,7 @@ def solve(W, k: int | None = None, lam: float | None = None, tol: float = 1e-4) 
     factor, x = vectors[:, x > 0], x[x > 0]
     X = feasible((factor * x) @ factor.T + 1.0 / n, k)
     objective = float(np.vdot(W, X) - (lam or 0.0) * np.trace(X))
-    upper = max(objective, upper_bound(W - (lam or 0.0) * np.eye(n) + relaxation.multiplier, k).value)
+    upper = max(objective, upper_bound(W - (lam or 0.0) * np.eye(n) + relaxation.multiplier, k))
     trace = float(np.trace(X))
     gap = (upper - objective) / cascade.gap_unit(objective, lam, trace, spectral_size(W))
     proven = gap <= tol
