@@ -239,9 +239,10 @@ def _copies_in_words(records: Records, columns: Mapping[str, tuple[str, ...]], d
 
 
 def _repeated_half(records: Records) -> int:
-    """How many rows the first half has, where the second one repeats it; 0 where it does not."""
+    """How many rows the first half has, where the second one repeats it and few of a half are equal; else 0."""
     rows, half = [*zip(*(column.texts for column in records.columns.values()))], records.size // 2
-    return half if half >= MIN_ROWS_ABOVE and rows[:half] == rows[-half:] and records.size == 2 * half else 0
+    is_repeated = records.size == 2 * half and rows[:half] == rows[half:]
+    return half if is_repeated and len({*rows}) >= max(MIN_ROWS_ABOVE, half // 2) else 0
 
 
 def _of_answers(columns: Mapping[str, tuple[str, ...]]) -> list[str]:

@@ -138,7 +138,8 @@ def _inferred(settings: Settings, command: str) -> PreparedSettings:
     if problem and encodings:
         problem = f"{problem}; {_in_words(encodings)}"
     problem = problem.replace(COMMAND, command_of(structs.replace(settings, input=Input()), command))
-    problem = problem.replace(READ_TABLE, _table_in_pandas(settings))
+    if READ_TABLE in problem:
+        problem = problem.replace(READ_TABLE, _table_in_pandas(settings))
     return PreparedSettings(settings, problem=f"{settings.source[0]}: {problem}" if problem else "")
 
 

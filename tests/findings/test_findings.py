@@ -296,7 +296,9 @@ def test_a_file_with_every_row_twice_is_told():
     events = responses(np.random.default_rng(4), {f"p{i}": 40 for i in range(6)}, n=8)
     asked = {(e["worker"], e["anchor"], frozenset((e["near"], e["far"]))): e for e in events}
     events = [*asked.values()]  # nobody is asked again
-    once, twice = (known(study(each).fit("embedding", **ALIKE)) for each in (events, events * 2))
+    once = known(study(events).fit("embedding", **ALIKE))
+    with pytest.warns(UserWarning, match="are the first ones again"):
+        twice = known(study(events * 2).fit("embedding", **ALIKE))
     assert "test_retest_agreement" not in what(twice)
     assert "only_same_answers" not in what(once)
     (copies,) = (each for each in twice["agreement"] if each.what == "only_same_answers")
