@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from stream_engine.formats.answers import Answer
 from stream_engine.formats.cells import LIST_SEPARATOR
-from stream_engine.formats.doubtful_rows import dates_of_names
+from stream_engine.formats.changed_names import dates_of_names
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.trial_filters import Filters
 

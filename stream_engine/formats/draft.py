@@ -13,8 +13,9 @@ from stream_engine.formats.answered_rows import (
 )
 from stream_engine.formats.answers import MIN_FIT
 from stream_engine.formats.cells import LIST_SEPARATOR
+from stream_engine.formats.changed_names import rounded_ids
 from stream_engine.formats.counted_rows import counts_of_rows
-from stream_engine.formats.doubtful_rows import rounded_ids, who_tried
+from stream_engine.formats.doubtful_rows import who_tried
 from stream_engine.formats.event_fields import NO_COLUMN, SCREEN, filter_of
 from stream_engine.formats.expected_answers import expected_answers
 from stream_engine.formats.explanation import Rival, is_constant, row_roles
@@ -244,19 +245,19 @@ class Draft:
             is_one = len(anchor) == len(near) == len(far) == 1
             rows.append(Comparison(who[row], anchor[0], near[0], far[0]) if is_one else None)
         anchors, far_column = self.fields["anchor"], "".join(self.fields.get("far", ()))
-        found = screens(questions, rows, self.roles(), anchors[0], far_column)
-        if found is None:
+        likely = screens(questions, rows, self.roles(), anchors[0], far_column)
+        if likely is None:
             return
-        self.columns[SCREEN] = (found.column,)
-        together = f"all answers of a participant about {together_by(found.column, far_column)} are held out together"
-        why = f"{questions.size:,} rows are comparisons of {found.n_screens:,} screens: {together}"
-        if found.is_called_so:
-            self.decisions.append(Decision("screens", found.column, why))
+        self.columns[SCREEN] = (likely.column,)
+        together = f"all answers of a participant about {together_by(likely.column, far_column)} are held out together"
+        why = f"{likely.n_screens:,} screens in the {questions.size:,} rows that were looked at: {together}"
+        if likely.is_called_so:
+            self.decisions.append(Decision("screens", likely.column, why))
         else:
-            numbered = found.column not in (*anchors, far_column)
-            text = f"{seems_of_screens(questions.size, found)}, so {together} (that is what {SCREEN}={found.column} "
+            numbered = likely.column not in (*anchors, far_column)
+            text = f"{seems_of_screens(questions.size, likely)}, so {together} (that is what {SCREEN}={likely.column} "
             text += "says). "
-            text += f"Column {found.column} numbers the screens; " if numbered else ""
+            text += f"Column {likely.column} numbers the screens; " if numbered else ""
             text += "" if numbered else f"If a column numbers the screens, name it: {SCREEN}=COLUMN in --columns; "
             text += "if each row was answered by itself: "
             self.decisions.append(Decision(IN_DOUBT, SCREEN, f"{text}{SCREEN}={NO_COLUMN}"))

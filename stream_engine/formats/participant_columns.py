@@ -4,7 +4,7 @@ from collections.abc import Set
 from itertools import pairwise
 
 from stream_engine.formats.answers import is_flags, is_textual
-from stream_engine.formats.doubtful_rows import ROUNDED
+from stream_engine.formats.changed_names import ROUNDED
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.trial_filters import RECORD_KIND_WORDS

@@ -17,7 +17,7 @@ from stream_engine.formats.answers import (
     offered,
     shown_in,
 )
-from stream_engine.formats.doubtful_rows import spelt_as_numbers
+from stream_engine.formats.changed_names import spelt_as_numbers
 from stream_engine.formats.event_fields import filter_of
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.long_tables import MIN_NUMBERED, melted
