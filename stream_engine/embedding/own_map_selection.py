@@ -13,8 +13,8 @@ from stream_engine.embedding.own_maps import AVERAGE, SETTINGS, own_maps, select
 from stream_engine.embedding.participant_folds import FOLDS, ParticipantFolds
 from stream_engine.embedding.stacking import GROUP, losses, stack_coefficients
 
-AVERAGED_ANSWERS = 1_000  # of the participants with the fewest, whose maps are averaged over draws: 3 CPU s at most
-MAX_AVERAGED = 500  # answers of one of them: of more, one fit is sure enough
+AVERAGED_ANSWERS = 4_000  # of the participants with the fewest, whose maps are averaged over draws: .6 CPU s
+MAX_AVERAGED = 2_000  # answers of one of them: of more, one fit is sure enough
 MIN_SELECTION_ANSWERS = 100  # held-out answers of a participant by which the setting of their map is selected
 NEGLIGIBLE = 0.05  # difference of coefficients from the group's: at most .0006 nats an answer, whatever its odds
 

@@ -25,7 +25,7 @@ DIMENSIONS, RIDGES = (2, 3, 5), (3.0, 1.0, 0.3)
 SETTINGS = tuple((d, ridge) for d in DIMENSIONS for ridge in RIDGES)  # that are tried
 AVERAGE = len(SETTINGS)  # the setting of who has draws instead of one fit
 MAX_ITERATIONS = 300  # of a fit
-EVALUATIONS, DRAWS = 2_400, 32  # of a chain
+EVALUATIONS, DRAWS = 1_200, 32  # of a chain
 
 
 class OwnMaps(NamedTuple):

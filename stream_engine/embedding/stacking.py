@@ -19,7 +19,7 @@ PRIOR_PARTICIPANTS = np.array(
 GROUP = (1.0, 0.0)
 STEPS, PASSES = 12, 100  # of Newton's method at most; of EM
 CONVERGED = 1e-4  # length of the last step of Newton's method
-MAX_COEFFICIENT = 3.0  # neither coefficient is larger
+MAX_COEFFICIENT = 1.0  # neither coefficient is larger: a multiple of own log odds is too certain of few answers
 
 
 def stack_coefficients(

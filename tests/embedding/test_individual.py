@@ -231,6 +231,12 @@ def test_coefficients_stay_at_the_groups_map_unless_answers_say_otherwise():
     assert np.abs(made[-1] - [0, 1]).max() < 0.25 and np.abs(made[:-1] - [1, 0]).max() < 0.5
 
 
+def test_few_answers_that_a_timid_map_predicts_are_not_multiplied():
+    own, group = np.full(40, 0.2), np.tile([0.5, -0.5], 20)  # all predicted, with hardly any certainty
+    (coefficients,) = stack_coefficients(group, own, np.ones(40), np.zeros(40, np.int64), 1)
+    assert 0.5 < coefficients[1] <= 1.0
+
+
 def test_slopes_in_a_stretched_map_are_those_of_finite_differences():
     answers = world(5, people=2, each=5).answers
     one = fit(of_answers(answers), 2, 0.3, max_iterations=5)
