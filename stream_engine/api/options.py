@@ -134,7 +134,8 @@ def with_inferred_options(records: Records, options: EventOptions) -> tuple[Even
         other = f"answer_is={flipped(understanding.readings[0]).answer_is!r}"
         doubtful = [text.replace(FLIPPED, other) for text in in_doubt(evidence)]
         excluded = [*excluded_in_words(evidence), *doubtful, *says]
-        return readings[0], f"read as {_as_arguments(readings[0], options)}", excluded
+        arguments = _as_arguments(readings[0], options)
+        return readings[0], f"read as {arguments}" if arguments else "", excluded
     if readings:
         choices = ", or ".join(_as_arguments(reading, options) for reading in readings)
         raise BadFrame(f"read: {understanding.readings[0].doubt}; say which: {choices}")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from stream_engine.report.findings.words import some
 from stream_engine.service.dead_letters import ELSEWHERE, letters_in_folders
 from stream_engine.state.engine import Engine, OverlappingStates, order_of
 from stream_engine.state.snapshot import Snapshot, encode
@@ -51,7 +52,8 @@ def command(states: tuple[str, ...], out: str, into: int | None, folders: tuple[
     excluded = _excluded_in(states)
     click.echo(
         f"snapshot {merged.sequence} of {out}: {merged.counters['comparisons']:,} comparisons over "
-        f"{len(merged.objects):,} objects from {len(set(states))} states" + ("" if new else "; it existed already")
+        f"{len(merged.objects):,} objects from {some(len(set(states)), 'state')}"
+        + ("" if new else "; it existed already")
     )
     _say_excluded(excluded)
     if only_here := sorted(set(Store(out).excluded()) - set(excluded)):

@@ -10,8 +10,10 @@ from stream_engine.report.tiles import tiles
 from stream_engine.state.published import Published
 from tests.support import told
 from tests.support.approved import sentences, unchanging
+from tests.support.approved_pages import table_lines
 
 FITS = {"learning", "next"}  # sections that fit and choose: of no figure of a report
+ROWS = {"clusters", "agreement"}  # sections whose tables differ with these figures
 DIFFER = "individual_differences"
 
 
@@ -36,6 +38,53 @@ def nothing_predicts(**figures) -> Published:
 def without(*kinds: str) -> Published:
     state = told.studied()
     return state._replace(artifacts={kind: each for kind, each in state.artifacts.items() if kind not in kinds})
+
+
+def chosen(**figures) -> Published:
+    """The state in which the number of dimensions of the embedding was chosen."""
+    state = where("embedding", **figures)
+    made = state.artifacts["embedding"]
+    made = made._replace(params={**made.params, "dimensions": None})
+    return state._replace(artifacts={**state.artifacts, "embedding": made})
+
+
+def counted(**counters) -> Published:
+    """The state with other counters."""
+    state = told.studied()
+    return state._replace(snapshot=state.snapshot._replace(counters={**state.snapshot.counters, **counters}))
+
+
+def with_options(unused=(), **options) -> Published:
+    """The state that was read with these options of its input."""
+    return counted(input={"options": options}, unknown_fields=list(unused), filtered=13)
+
+
+def worse_than_the_majority() -> Published:
+    """The state in which every model predicts worse than the majority of earlier answers."""
+    state = told.studied()
+    at_chance = {"accuracy": 0.44, "standard_error": 0.02}
+    made = {kind: each._replace(report={**each.report, **at_chance}) if "accuracy" in each.report else each
+            for kind, each in state.artifacts.items()}  # fmt: skip
+    return state._replace(artifacts=made)
+
+
+def without_ceiling() -> Published:
+    state = told.studied()
+    made = {kind: each._replace(report={name: value for name, value in each.report.items() if name != "ceiling"})
+            for kind, each in state.artifacts.items()}  # fmt: skip
+    return state._replace(artifacts=made)
+
+
+def given(kind: str, **params) -> Published:
+    """The state without an answer about clusters, in which a refit was given other parameters."""
+    state = without("clusters")
+    made = state.artifacts[kind]
+    return state._replace(artifacts={**state.artifacts, kind: made._replace(params={**made.params, **params})})
+
+
+EXCLUDED = {"participants": ["w1"], "before": {"participants": ["w0"], "accuracy": 0.59, "alike": 0.83}}
+OTHER_GROUPS = {"participants": ["w1"], "before": {"participants": [], "grade": "separated", "k": 3, "ari": 0.47}}
+PICTURE = {"by": "two-dimensional fit (t-STE)", "trustworthiness": 0.934, "accuracy": 0.602}
 
 
 def agreement(**figures) -> Published:
@@ -114,6 +163,41 @@ CASES = {
     "features beyond the ceiling": lambda: where("alignment", "ceiling", at_most=0.55, others=0.54),
     "no ceiling, at chance": lambda: nothing_predicts(others=0.497, at_most=None),
     "answers contradict each other": lambda: nothing_predicts(others=0.21),
+    "chosen, one dimension supported": lambda: chosen(
+        dimensions_at_least=1, dimensions_tested={"p_values": [0.21]}, dimensions_interval=[2, 4]
+    ),
+    "chosen, none predicts better": lambda: chosen(
+        dimensions_at_least=1, dimensions_tested={"p_values": [0.34]}, dimensions_interval=[1, 2]
+    ),
+    "chosen, two dimensions supported": lambda: chosen(
+        dimensions_at_least=2, dimensions_tested={"p_values": [0.008, 0.29]}, dimensions_interval=[2, 3]
+    ),
+    "a picture": lambda: where("embedding", picture=PICTURE),
+    "few answers for a validation set": lambda: where("embedding", chosen_by="too few answers for a validation set"),
+    "draws": lambda: where("embedding", draws=400),
+    "worse than the majority": worse_than_the_majority,
+    "below chance alone": lambda: nothing_predicts(accuracy=0.4, standard_error=0.02),
+    "agreement not computed": without_ceiling,
+    "others are excluded": lambda: told.studied()._replace(excluded=("w1", "w3")),
+    "one is excluded": lambda: where("embedding", excluded=EXCLUDED)._replace(excluded=("w1",)),
+    "groups with others excluded": lambda: where("clusters", excluded=OTHER_GROUPS)._replace(excluded=("w1",)),
+    "many are excluded": lambda: told.studied()._replace(excluded=tuple(f"person {number}" for number in range(40))),
+    "filtered": lambda: with_options(["mood", "page"], where={"phase!": "practice", "rt>": "300"}),
+    "only unanswered": lambda: with_options(where={"pick!=": ""}, columns={"chosen": "pick"}),
+    "catch trials": lambda: with_options(columns={"catch": "target", "chosen": "pick"}),
+    "no time": lambda: with_options(["time"], columns={"time": "-"}),
+    "screens": lambda: with_options(columns={"screen": "page", "near": "near", "far": "far"}),
+    "copies dropped": lambda: counted(input={"options": {"drop_duplicates": True}}, repeated=9, filtered=13),
+    "copies alone": lambda: counted(input={"options": {"drop_duplicates": True}}, repeated=13, filtered=13),
+    "copies counted": lambda: counted(repeated=7),
+    "unsolved criterion": lambda: where(
+        "sdp_clustering",
+        criterion={"2": 0.91, "3": 0.934, "4": 0.927},
+        criterion_not_converged=[3],
+        certified=False,
+        gap=0.021,
+    ),
+    "clusters by k1": lambda: given("sdp_clustering", similarity="k1"),
     "no embedding": lambda: without("embedding"),
     "no clusters": lambda: without("clusters"),
     "no groups at all": lambda: without("clusters", "sdp_clustering", "spectral"),
@@ -137,6 +221,8 @@ def lines(state: Published, commands: Commands = DEFAULT_COMMANDS, participants:
         if name not in FITS and (section := maker(name)(of)) is not None:
             found += [f"{name}: {line}" for text in (section.says, *section.notes) for line in sentences(text)]
             found += [f"{name}: {each.name}: {each.about}" for each in (*section.tables, *section.drawings)]
+            if name in ROWS:
+                found += [f"{name}: {line.strip()}" for each in section.tables for line in [*table_lines(each)][1:]]
     return unchanging("\n".join(found)).splitlines()
 
 

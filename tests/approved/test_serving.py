@@ -1,12 +1,16 @@
 """What a run answers over HTTP: every document, its metrics, and what the live page moves."""
 
 import json
+import os
 import re
 import time
 
 import pytest
+from prometheus_client import CollectorRegistry, generate_latest
 
+from stream_engine.service.http import live_questions
 from stream_engine.service.http.paths import READ, _is_json
+from stream_engine.service.metrics import Metrics
 from tests.support import told
 from tests.support.approved import outline, unchanging
 from tests.support.served import predicted, served
@@ -84,6 +88,84 @@ def test_live(run, approved):
     scraped = run.http.get("/metrics").text.splitlines()
     lines += sorted(line for line in scraped if not OF_THE_MACHINE.search(line) and not line.endswith(" 0.0"))
     assert unchanging("\n".join(lines)) == approved
+
+
+def test_newer(tmp_path, monkeypatch, approved):
+    """Of snapshots that are newer than what was fitted, one after another; what is no question; files."""
+    monkeypatch.setattr(live_questions, "MIN_SECONDS_BETWEEN", 3600.0)  # questions are not chosen anew
+    lines, state = [], told.published()
+    bodies = [
+        {"questions": QUESTIONS, "model": "kernel_learning"},
+        {"questions": [{"anchor": "d", "left": "a", "right": "zz"}]},
+        {"questions": QUESTIONS, "model": "adds3"},
+        {"questions": [{"anchor": "d", "left": "a"}]},
+        {"questions": [{"anchor": "d", "left": "a", "right": "a"}]},
+        {"question": QUESTIONS},
+    ]
+    files = ("cluster_answer.csv", "nothing.csv", "workers.csv")
+    with served(tmp_path) as run:
+        for sequence in (7, 9):
+            snapshot = state.snapshot._replace(sequence=sequence, digest=f"{sequence:064}")
+            run.published = state._replace(snapshot=snapshot)
+            for path in ("/ask", "/ask", "/nearest"):
+                answer = run.http.get(path, params={"n": 1} if path == "/ask" else {"object": "d", "k": 1})
+                lines += [f"## {path} {answer.status_code}", *said(answer), ""]
+        for body in bodies:
+            answer = run.http.post("/predict", json=body)
+            lines += [f"## /predict {body} {answer.status_code}", *said(answer), ""]
+        answer = run.http.post("/predict", content="x")
+        lines += [f"## /predict {answer.status_code}", *said(answer), ""]
+        for name in files:
+            answer = run.http.get(f"/export/{name}", follow_redirects=True)
+            lines += [f"## /export/{name} {answer.status_code}", *answer.text.splitlines()[:3], ""]
+        for path in ("/nothing", "/admin/pause", "/ask?m=3", "/object?name=d", "/object/picture?name=d"):
+            answer = run.http.get(path)
+            lines.append(f"{path} {answer.status_code} {answer.text.strip()[:200]}")
+    assert unchanging("\n".join(lines)) == approved
+
+
+def test_admin(tmp_path, approved):
+    """What an operator asks for, and what a run that cannot do it says."""
+    lines = []
+    paths = ("snapshot", "pause", "resume", "refit?kind=spectral", "refit?kind=embedding", "refit?kind=x")
+    with served(tmp_path, admin_token="a" * 40) as run:
+        headers = {"Authorization": f"Bearer {'a' * 40}"}
+        for published in (None, told.published()):
+            run.published, run.running = published, ("embedding",)
+            for path in (*paths, "log-level?level=loud"):
+                answer = run.http.post(f"/admin/{path}", headers=headers)
+                lines += [f"## {path} {answer.status_code}", *said(answer)]
+                asked = run.requests
+                lines += [f"asked: {asked.snapshot} {asked.paused} {sorted(asked.refits)}", ""]
+        answer = run.http.post("/admin/pause")
+        lines.append(f"without a token: {answer.status_code} {answer.text.strip()}")
+    assert unchanging("\n".join(lines)) == approved
+
+
+def test_metrics(approved):
+    """Every counter of a state, from where a run began with it."""
+    numbers = iter(range(3, 200, 4))
+    before = {"events": 100, "comparisons": 300, "triplets": 310, "quadruplets": 20, "empty": 2, "history": []}
+    before |= {"kinds": {"pick": 40}, "rejected": {"not_distinct": 7}, "guard": {"accepted": 90}, "lost": {"a": 5}}
+    before |= {"dead_letters": {"lost": 1}}
+    after = before | {name: before[name] + next(numbers) for name in ("triplets", "quadruplets", "empty")}
+    after["kinds"] = {kind: 40 + next(numbers) for kind in ("triplet", "pick", "label")}
+    after["rejected"] = {reason: 7 + next(numbers) for reason in ("not_distinct", "missing_field")}
+    after["guard"] = {verdict: 90 + next(numbers) for verdict in ("accepted", "duplicate", "contradiction", "cycle")}
+    after["lost"] = {partition: 5 + next(numbers) for partition in "ab"}
+    after["dead_letters"] = {"lost": 1 + next(numbers), "removed": next(numbers)}
+    after["history"] = [{"did": did} for did in ("seek", "forget", "seek")]
+    metrics = Metrics(CollectorRegistry())
+    metrics.expect(["a", "c"], ["spectral"])
+    metrics.start_from(before)
+    metrics.follow(after)
+    metrics.set_refit_progress("clusters", {"done": 3, "total": 12, "gap": 0.25, "name": "x", "impossible": True})
+    metrics.start_at(11, os.stat_result((0, 0, 0, 0, 0, 0, 123, 0, 1_700_000_000, 0)))
+    for name, value in {"a": 5, "b": 8, "c": 2}.items():
+        metrics.lag.set(name, value)
+        metrics.lag_seconds.set(name, 10 * value)
+    shown = [line for line in generate_latest(metrics.registry).decode().splitlines() if not line.endswith(" 0.0")]
+    assert "\n".join(line for line in shown if line.startswith("stream_engine") and "_build_" not in line) == approved
 
 
 def said(answer) -> list[str]:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.approved import unchanging
-from tests.support.approved_worlds import SESSIONS
+from tests.support.approved_sessions import SESSIONS
 
 
 @pytest.mark.parametrize("name", SESSIONS)

@@ -8,10 +8,11 @@ from tests.support.approved import number, unchanging
 ASKED = [{"anchor": a, "left": b, "right": c} for a, b, c in (("d", "a", "c"), ("b", "e", "f"), ("é", "a", "nobody"))]
 
 
-def rows(table) -> list[str]:
+def rows(table, most: int = 12) -> list[str]:
+    """A table, the first and the last of its rows."""
     columns = table.to_pydict()
     found = [" | ".join(map(number, row)) for row in zip(*columns.values())]
-    found[12:-1] = [f"... {len(found) - 13} rows ..."] if len(found) > 14 else found[12:-1]
+    found[most:-1] = [f"... {len(found) - most - 1} rows ..."] if len(found) > most + 2 else found[most:-1]
     return [" | ".join(columns), *found]
 
 

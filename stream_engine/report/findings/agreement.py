@@ -295,6 +295,8 @@ def order(facts: Facts) -> Iterator[Finding]:
             "would close a cycle. Only the partial order drops comparisons; map, clusters and similarities use all "
             "of them."
         )
+    if facts.published.excluded:  # the guard does not know whose comparisons these were
+        text += " What was repeated or dropped is counted with the excluded participants."
     yield Finding("partial_order", text, {"kept": size, **guard})
 
 
