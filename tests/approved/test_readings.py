@@ -7,8 +7,7 @@ import numpy as np
 
 from stream_engine import read
 from stream_engine.api.study import Study
-from tests.approved.test_studies import rows
-from tests.support.approved import number, outline, unchanging
+from tests.support.approved import number, outline, rows, unchanging
 from tests.support.approved_answers import by_distance, coin, picks, places
 
 POINTS = places((4, 3, 2), 6)

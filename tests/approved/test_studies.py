@@ -3,17 +3,9 @@
 from stream_engine.api.feeding import RejectedRow
 from stream_engine.api.study import Study
 from tests.support import told
-from tests.support.approved import number, unchanging
+from tests.support.approved import rows, unchanging
 
 ASKED = [{"anchor": a, "left": b, "right": c} for a, b, c in (("d", "a", "c"), ("b", "e", "f"), ("é", "a", "nobody"))]
-
-
-def rows(table, most: int = 12) -> list[str]:
-    """A table, the first and the last of its rows."""
-    columns = table.to_pydict()
-    found = [" | ".join(map(number, row)) for row in zip(*columns.values())]
-    found[most:-1] = [f"... {len(found) - most - 1} rows ..."] if len(found) > most + 2 else found[most:-1]
-    return [" | ".join(columns), *found]
 
 
 def test_tables(approved):

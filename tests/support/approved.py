@@ -102,6 +102,14 @@ def number(value: Any) -> str:
     return str(value)
 
 
+def rows(table: Any, most: int = 12) -> list[str]:
+    """A table of Arrow, the first and the last of its rows."""
+    columns = table.to_pydict()
+    found = [" | ".join(map(number, row)) for row in zip(*columns.values())]
+    found[most:-1] = [f"... {len(found) - most - 1} rows ..."] if len(found) > most + 2 else found[most:-1]
+    return [" | ".join(columns), *found]
+
+
 def outline(document: Any, depth: int = 0) -> Iterator[str]:
     """A JSON document, a value a line; a list of plain values is one."""
     blanks = "  " * depth
