@@ -3,6 +3,7 @@
 from collections import Counter
 from functools import cache
 
+from stream_engine.commands.align import as_text
 from stream_engine.report import SECTIONS, maker
 from stream_engine.report.findings.facts import DEFAULT_COMMANDS, Commands
 from stream_engine.report.material import material
@@ -241,4 +242,6 @@ def test_sentences(approved):
         found += [f"## {name}", *(line for line in said if line not in usual())]
         gone = Counter(line.partition(": ")[0] for line in usual() - {*said})
         found += [f"gone: {', '.join(f'{section} {n}' for section, n in sorted(gone.items()))}", ""]
+    for name in ("no ceiling of features", "features beyond the ceiling", "features for all"):
+        found += [f"## align: {name}", *as_text(CASES[name]()).splitlines(), ""]
     assert "\n".join(found) == approved

@@ -22,6 +22,19 @@ NEW = [("bird0", "bird1", "fish2"), ("fish1", "tree0", "bird2"), ("tree1", "fish
 FOUR = [(a, b, a, c) if number % 4 else (b, a, c, a) for number, (a, b, c) in enumerate(ROWS)]
 FOUR += [(a, b, c, d) for (a, b, _), (c, _, d) in zip(ROWS[::3], ROWS[1::3]) if len({a, b, c, d}) == 4]
 NEW_FOUR = [(*NEW[0][:2], "fish1", "tree0"), ("fish0", "fish1", "tree1", "tree0"), ("?", "fish1", "tree1", "tree0")]
+SKIPPED = {
+    "error",
+    "accuracy",
+    "standard_error",
+    "log_loss",
+    "calibration_error",
+    "probability_slope",
+    "iterations",
+    "evaluations",
+    "slope",
+    "gap",
+    "bound",
+}  # how a solver came there
 COUNTED = {"columns_", "booster_"}  # arrays of their own
 
 
@@ -47,7 +60,7 @@ def returned(model, new=NEW, **more) -> list[str]:
 
 def _said(name: str, value) -> list[str]:
     if isinstance(value, dict):
-        return [f"{name}:", *outline({key: each for key, each in value.items() if "seconds" not in key}, 1)]
+        return [f"{name}:", *outline({key: each for key, each in value.items() if key not in SKIPPED}, 1)]
     if isinstance(value, pandas.DataFrame):
         return [f"{name}:", f"  {' | '.join(map(str, value.columns))}",
                 *(f"  {index}: {number(row)}" for index, row in zip(value.index, value.to_numpy()))]  # fmt: skip
@@ -63,7 +76,7 @@ def _settled(row: np.ndarray) -> np.ndarray:
 
 
 def embedding() -> list[str]:
-    model = estimators.OrdinalEmbedding(2, ridge=0.5, kernel="ste", participants="weights")
+    model = estimators.OrdinalEmbedding(2, ridge=0.5, kernel="ste", participants="alike")
     model.set_output(transform="pandas").fit(X, Y, WEIGHTS, WHO)
     proba, score = model.predict_proba(NEW[:3], groups=["ann", "zoe", "cho"]), model.score(X, Y, groups=WHO)
     return returned(model, of_people=proba, score=model.score(X, Y), score_of_people=score,
@@ -87,8 +100,8 @@ def kernel_of_people() -> list[str]:
 
 
 def kernel_learning() -> list[str]:
-    model = estimators.ComparisonEmbedding(2, lambda1=0.02, tolerance=0.01).fit(X, Y, WEIGHTS)
-    whole = estimators.ComparisonEmbedding(None, loss="hinge", lambda1=0.1, tolerance=0.01).fit(X, Y)
+    model = estimators.ComparisonEmbedding(2, lambda1=0.02, tolerance=1e-5).fit(X, Y, WEIGHTS)
+    whole = estimators.ComparisonEmbedding(None, loss="hinge", lambda1=0.1, tolerance=1e-5).fit(X, Y)
     return [*returned(model, score=model.score(X, Y)), "", "## the whole kernel, hinge", *returned(whole)]
 
 
@@ -147,7 +160,36 @@ def of_counts() -> list[str]:
     return [*lines, *_said("shift", kernels.shift(kernels.k1(columns)[:5, :5])[0])]
 
 
+WRONG = {
+    "one column": ([["a"], ["b"]], None),
+    "yes and no": (np.array([[True, "b", "c"]], object), None),
+    "parts": ([[0.5, 1.0, 2.0]], None),
+    "an object twice": ([["a", "a", "c"], ["a", "b", "c"]], None),
+    "an empty name": (np.array([["a", "b", ""]], object), None),
+    "too few answers": ([["a", "b", "c"], ["b", "a", "c"]], [1]),
+    "answers that are none": ([["a", "b", "c"], ["b", "a", "c"]], [1, 2]),
+    "nothing": ([], None),
+    "wrong weights": ([["a", "b", "c"]], None, [-1]),
+    "wrong participants": ([["a", "b", "c"]], None, None, ["p", "q"]),
+    "four of them for k1": ([["a", "b", "c", "d"]], None),
+}
+
+
+def refused() -> list[str]:
+    """What is said of comparisons that cannot be used."""
+    lines = []
+    for name, data in WRONG.items():
+        model = estimators.ComparisonKernel("k1") if "k1" in name else estimators.OrdinalEmbedding(1, ridge=1.0)
+        try:
+            model.fit(*data)
+            lines.append(f"{name}: taken")
+        except (ValueError, TypeError) as error:
+            lines.append(f"{name}: {type(error).__name__}: {error}")
+    return lines
+
+
 CASES = {
+    "refused": refused,
     "embedding": embedding,
     "embedding of pairs": embedding_of_pairs,
     "k1": lambda: kernel("k1"),

@@ -59,6 +59,12 @@ def test_read(tmp_path, approved):
         "columns, guessed": lambda: read(COLUMNS, **tell),
         "farther": lambda: read(COLUMNS, "pick", AS, answer_is="farther", where={"who": ["bob", "dev"]}, **tell),
         "triplets": lambda: read(TRIPLETS, **tell),
+        "other names": lambda: read(
+            {"head": ["a", "b", "a"], "win": ["b", "b", None], "lose": ["c", "a", "c"]},
+            columns={"anchor": "head", "near": "win", "far": "lose"}, on_refused="raise", **tell),
+        "other names, of dicts": lambda: read(
+            [{"head": "a", "win": "b", "lose": "c"}] * 3 + [{"head": "a", "win": 1.5, "lose": "c"}, {"head": "a"}],
+            columns={"anchor": "head", "near": "win", "far": "lose"}, **tell),
         "triplets of three": lambda: read(TRIPLETS[:5], **tell),
         "triplets, all right": lambda: read(TRIPLETS[:5], on_refused="raise", **tell),
         "mostly wrong": lambda: read([("a", "b", "a")] * 3 + TRIPLETS[:2], **tell),

@@ -115,6 +115,9 @@ def test_newer(tmp_path, monkeypatch, approved):
             lines += [f"## /predict {body} {answer.status_code}", *said(answer), ""]
         answer = run.http.post("/predict", content="x")
         lines += [f"## /predict {answer.status_code}", *said(answer), ""]
+        for headers in ({"Origin": "http://elsewhere"}, {"Content-Type": "text/plain"}, {"Host": "elsewhere"}):
+            answer = run.http.post("/predict", content="{}", headers=headers)
+            lines += [f"## /predict {headers} {answer.status_code}", *said(answer), ""]
         for name in files:
             answer = run.http.get(f"/export/{name}", follow_redirects=True)
             lines += [f"## /export/{name} {answer.status_code}", *answer.text.splitlines()[:3], ""]
@@ -155,7 +158,7 @@ def test_metrics(approved):
     after["lost"] = {partition: 5 + next(numbers) for partition in "ab"}
     after["dead_letters"] = {"lost": 1 + next(numbers), "removed": next(numbers)}
     after["history"] = [{"did": did} for did in ("seek", "forget", "seek")]
-    metrics = Metrics(CollectorRegistry())
+    metrics = Metrics(CollectorRegistry(), partitions=2)
     metrics.expect(["a", "c"], ["spectral"])
     metrics.start_from(before)
     metrics.follow(after)

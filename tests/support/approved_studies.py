@@ -167,13 +167,23 @@ def screens() -> dict[str, Events | str]:
 def catching() -> dict[str, Events | str]:
     """Catch trials, of which somebody fails most; answers that were sent twice; one person gave nearly all."""
     people = {"ann": (290, by_distance(0.8)), "bob": (31, by_distance(0.8)), "cho": (47, coin)}
-    lines = ["anchor,left,right,chosen,who,time"]
+    lines = ["anchor,left,right,chosen,who,time,seconds,milliseconds"]  # the times of an answer in both, at odds
     for number, event in enumerate(picks(places((4, 3), 3), people, 48)):
         cells = [event["anchor"], *event["shown"], event["chosen"][0], event["worker"], event["time"]]
+        cells += ["" if number % 3 == 1 else event["milliseconds"] / 500, event["milliseconds"]]
         lines += [",".join(map(str, cells))] * (1 + (number % 41 == 7))
         if number % 9 == 4:  # the anchor is one of those shown
             chosen = event["anchor"] if event["worker"] != "cho" or number % 2 else event["shown"][0]
-            cells = [event["anchor"], event["anchor"], event["shown"][0], chosen, event["worker"], event["time"] + 1]
+            cells = [
+                event["anchor"],
+                event["anchor"],
+                event["shown"][0],
+                chosen,
+                event["worker"],
+                event["time"] + 1,
+                "",
+                900,
+            ]
             lines.append(",".join(map(str, cells)))
     return {"table.csv": "\n".join(lines) + "\n"}
 
@@ -316,7 +326,13 @@ WORLDS = {
     ),
     "positions": World(
         positions,
-        ("run answers.jsonl --state state --no-refits", *MODELS),
+        (
+            "run answers.jsonl --state state --no-refits",
+            *MODELS,
+            "refit --state state reliability",
+            "export --state state --out out --format csv workers",
+            "cat out/workers.csv",
+        ),
         participants=True,
         without=("learning",),
     ),
