@@ -126,7 +126,7 @@ def with_inferred_options(records: Records, options: EventOptions) -> tuple[Even
     if (begin := other_table(matching(records, options.where))) is not None:
         fact = below_in_words(matching(records, options.where), begin)
         raise BadFrame(f"read: {fact}; next: leave them out, such as with table[:{begin}]")
-    understanding = understood(records, options.where)
+    understanding = understood(records, options.where, options.answer_is)
     readings = [options_of_reading(reading, options) for reading in understanding.readings]
     if len(readings) == 1 and not understanding.readings[0].doubt:
         evidence = understanding.readings[0].evidence

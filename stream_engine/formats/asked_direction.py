@@ -1,12 +1,13 @@
 """The direction that questions and conditions ask for: the nearer or the farther object."""
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from stream_engine.formats.question_texts import Asked, asked, asked_in_name, is_question, is_text
-from stream_engine.formats.record_columns import Column, Records
+from stream_engine.formats.record_columns import Beside, Column, Records
 from stream_engine.formats.vocabulary import INSTRUCTION, NEARER, OTHER, accentless, asks, sign_of, words_of
 
 EITHER_END = "answers could name the farther object, or the nearer one (--answer-is)"
@@ -53,7 +54,8 @@ def contradicted(
             others = [text for text in column.distinct if sign_of_text.get(text, asks(text)) == -expected]
             fact = f'column {name} says "{example[:60]}"{mixed}: {EITHER_END}'
             return Contradiction(fact, name if mixed else "", tuple(sorted(others)) if mixed else ())
-    for place, text in _beside(records) if expected == 1 and kind in ("pick", "quadruplet", "ranking") else ():
+    of_one_end = expected == 1 and kind in ("pick", "quadruplet", "ranking")
+    for place, text in farther_beside(records.beside, kind == "ranking") if of_one_end else ():
         return Contradiction(f'{place} says "{text[:80]}": {EITHER_END}')
     return None
 
@@ -112,14 +114,29 @@ def _signs(column: Column) -> dict[str, int]:
     return {text: asked(text).sign if repeats else asks(text) for text in texts}
 
 
-def _beside(records: Records) -> Iterator[tuple[str, str]]:
-    """The lines above the rows, and the names of files and sheets, that could ask for the farther object."""
-    for kind, place, text in records.beside:
+def farther_beside(texts: Iterable[Beside], of_ranks: bool = False) -> Iterator[tuple[str, str]]:
+    """The lines above the rows, and the names of files and sheets, that could ask for the farther object, or, `of_ranks`,
+    say that it has rank 1."""
+    for kind, place, text in texts:
         words = {*words_of(text)}
         named = bool(words & _FARTHER_ALONE) and not words & NEARER
         farther = asks(text) < 0 if kind == "name" else _instructs(text) and asked(text).sign < 0
-        if kind in ("name", "line") and (named or farther):
+        last = of_ranks and kind != "name" and _end_of_one(text) < 0
+        if (kind in ("name", "line") and (named or farther)) or last:
             yield place, text
+
+
+_ONE = re.compile(r"(?<![\w.])1(?:st)?\s*(?:=|:|->|is|means|ist|bedeutet)?\s*([^\d;|]*)", re.IGNORECASE)
+
+
+def _end_of_one(text: str) -> int:
+    """Which end rank 1 is at, as a text says: 1 the nearest object, -1 the farthest one, 0 where it does not say it.
+
+    >>> [_end_of_one(text) for text in ("1 = least similar, 4 = most similar", "4 = least similar, 1 = closest", "1 of 4")]
+    [-1, 1, 0]
+    """
+    signs = {sign_of(words_of(part)) for part in _ONE.findall(text)} - {0}
+    return signs.pop() if len(signs) == 1 else 0
 
 
 def _instructs(text: str) -> bool:

@@ -4,12 +4,14 @@
 equally well are both returned, and none is chosen.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from stream_engine.data.comparisons import READABLE_TYPES
 from stream_engine.formats.answered_rows import where_filled
 from stream_engine.formats.answers import Answer
+from stream_engine.formats.asked_direction import EITHER_END
 from stream_engine.formats.completion import completed
 from stream_engine.formats.doubtful_rows import OF_OBJECTS
 from stream_engine.formats.graded_answers import graded
@@ -25,7 +27,7 @@ from stream_engine.formats.named_layouts import (
 )
 from stream_engine.formats.other_tasks import loop_of_answers
 from stream_engine.formats.participant_columns import participant
-from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Proposal, Ranked, Reading
+from stream_engine.formats.reading import FLIPPED, IN_DOUBT, Decision, Obstacle, Proposal, Ranked, Reading
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.record_filters import filters_as_text, keeps, matching
 from stream_engine.formats.shown_layouts import shown_objects
@@ -50,15 +52,38 @@ class Understanding(NamedTuple):
     obstacle: Obstacle | None = None
 
 
-def understood(records: Records, where: Mapping[str, str] = {}) -> Understanding:
+def understood(records: Records, where: Mapping[str, str] = {}, answer_is: str = "nearer") -> Understanding:
     """The readings of records: one, if they decide it, several that fit equally well, or none; and what keeps others
-    from being taken. Records that `where` leaves out are not looked at. O(values).
+    from being taken. Records that `where` leaves out are not looked at. With `answer_is` "farther", answers name the
+    farther object whatever the records say of it. O(values).
 
     >>> from stream_engine.formats.record_columns import records_of
     >>> rows = {"Target": ["cat", "dog"], "Option1": ["dog", "owl"], "Option2": ["owl", "cat"], "Choice": ["2", "1"]}
     >>> [(found.type, found.columns, found.answers_by) for found in understood(records_of(rows)).readings]
     [('pick', {'anchor': ('Target',), 'shown': ('Option1', 'Option2'), 'chosen': ('Choice',)}, 'position')]
     """
+    found = _of_questions(records, where)
+    return _naming_farther(found) if answer_is == "farther" else found
+
+
+def _naming_farther(found: Understanding) -> Understanding:
+    """The readings in which answers name the farther object, as an option says, and not the records."""
+    obstacle, readings = found.obstacle, found.readings
+    if not readings and obstacle is not None and EITHER_END in obstacle.fact and not obstacle.by_rows:
+        readings = [reading for reading in obstacle.offers if reading.answer_is == "farther"]
+    fixed = [reading for reading in readings if reading.type not in ("pick", "quadruplet", "ranking")]
+    if fixed:
+        kind = fixed[0].type or "triplet"
+        return Understanding([], Obstacle(f"--answer-is: got farther for {kind}, whose answers have one meaning"))
+    farther = []
+    for reading in readings:
+        evidence = tuple(decision for decision in reading.evidence if FLIPPED not in decision.why)
+        farther.append(reading._replace(answer_is="farther", evidence=evidence))
+    return Understanding(farther, None if farther else obstacle)
+
+
+def _of_questions(records: Records, where: Mapping[str, str]) -> Understanding:
+    """`understood`, as the records alone say it."""
     of_events = "type" in records.columns and bool(records.columns["type"].distinct & {*READABLE_TYPES})
     if of_events or EVENT_FIELDS & set(records.columns):
         return Understanding([])
@@ -84,6 +109,9 @@ def _row_texts(records: Records, row: int) -> list[str]:
     return [text for column in records.columns.values() if row < records.size and (text := column.texts[row])]
 
 
+_END_OF_ANCHOR = re.compile(r"[^\W\d_]|[:;?(\u2013\u2014]")  # between it and the options, where a list has a comma
+
+
 def _understood(records: Records, questions: Sequence[str] = ()) -> Understanding:
     """`questions`: texts that ask, apart from the cells."""
     obstacles: list[Obstacle] = []
@@ -107,7 +135,7 @@ def _understood(records: Records, questions: Sequence[str] = ()) -> Understandin
         table, answered = asked
         fields = {"anchor": ("{a}",), "shown": ("{b}", "{c}"), "chosen": (answered,)}
         farther = sign_of(_words_outside(answered)) < 0
-        if farther and not any(map(str.isalpha, answered.partition("{a}")[2].partition("{b}")[0])):
+        if farther and not _END_OF_ANCHOR.search(answered.partition("{a}")[2].partition("{b}")[0]):
             return Understanding([], Obstacle("the header asks about three objects, perhaps for the odd one out"))
         proposal = Proposal("pick", fields, Answer((answered,)), "the header asks the questions", farther=farther)
         return Understanding([_safe_names(reading) for _, reading in complete(table, [proposal], True, ())])

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence, Set
+from itertools import groupby
 from typing import NamedTuple
 
 from stream_engine.formats.answers import column_of
@@ -120,7 +121,7 @@ def _pairs(text: str, names: Sequence[str], answers: Set[str], by_side: bool = T
     by_word = {answer.casefold(): answer for answer in answers}
     for words in (re.findall(r"[^\W_]+", text.casefold()), words_of(text)):
         parts = [by_word.get(word, _place(word, names) if by_side else column_of(word, tuple(names))) for word in words]
-        parts = [part for part in parts if part != -1]
+        parts = [part for part, _ in groupby(part for part in parts if part != -1)]
         for keys, places in ((parts[::2], parts[1::2]), (parts[1::2], parts[::2])):
             means = {key: place for key, place in zip(keys, places) if isinstance(key, str) and isinstance(place, int)}
             if len(means) == len(keys) == len(places) == len({*means.values()}) > 1:

@@ -18,6 +18,7 @@ from stream_engine.formats.question_texts import UNKNOWN
 from stream_engine.formats.reading import FLIPPED, IN_DOUBT, Decision, Reading, flipped
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.shown_orders import listed, shown_order
+from stream_engine.formats.vocabulary import words_of
 
 
 def by_key_mapping(records: Records, draft: Draft, reading: Reading, questions: Sequence[str]) -> list[Reading]:
@@ -30,8 +31,10 @@ def by_key_mapping(records: Records, draft: Draft, reading: Reading, questions: 
     answers = {*draft.answer.codes_of(records.columns[draft.answer.columns[0]])}
     answered_name = draft.answer.columns[0]
     texts = [("the header", answered_name), *(("the header", text) for text in questions)]
-    texts += [(beside.place, beside.text) for beside in records.beside if beside.kind != "name"]
+    texts += [(beside.place, beside.text) for beside in records.beside if beside.kind in ("line", "sheet")]
     mapping = key_mapping(records, names, answers, draft.roles(), texts)
+    if mapping is None:
+        mapping = _in_file(records, draft, names, answers)
     if mapping is None or not mapping.differs(draft.answer.by, draft.answer.codes, names):
         return [reading] if mapping is None or not mapping.doubt else _in_other_codes(mapping, draft, reading, answers)
     fact = f"{mapping.name} ({', '.join(mapping.means)}) says what {answered_name} means"
@@ -54,6 +57,21 @@ def by_key_mapping(records: Records, draft: Draft, reading: Reading, questions: 
         )
         for where, codes in coded
     ]
+
+
+def _in_file(records: Records, draft: Draft, names: Sequence[str], answers: Set[str]) -> KeyMapping | None:
+    """What a code book in a file beside the answers says that they mean, if they are read otherwise: it may be about
+    other answers. Its texts about other columns are not looked at."""
+    answered = draft.answer.columns[0]
+    texts = [(beside.place, beside.text) for beside in records.beside if beside.kind == "file"]
+    others = [{*words_of(name)} for name in records.columns if name not in (answered, *names)]
+    named = [(place, text) for place, text in texts if {*words_of(answered)} <= {*words_of(text)}]
+    of_none = [(place, text) for place, text in texts if not any(words <= {*words_of(text)} for words in others)]
+    book = key_mapping(Records({}, 0), names, answers, set(), named or of_none)
+    if book is None or (book.doubt and not named):
+        return None
+    differs = book.doubt or book.differs(draft.answer.by, draft.answer.codes, names)
+    return book._replace(doubt=book.doubt or "could be about these answers") if differs else None
 
 
 def _in_other_codes(mapping: KeyMapping, draft: Draft, reading: Reading, answers: Set[str]) -> list[Reading]:

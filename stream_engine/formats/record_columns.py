@@ -45,9 +45,10 @@ class Column(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """A text beside a table: a line above it, the `name` of its file or sheet, or another sheet."""
+    """A text beside a table: a line above it, the `name` of its file or sheet, another sheet, or a code book in another
+    file."""
 
-    kind: str  # "line", "name" or "sheet"
+    kind: str  # "line", "name", "sheet" or "file"
     place: str  # in words
     text: str
 

@@ -37,8 +37,9 @@ from stream_engine.formats.trial_filters import header_rows
 from stream_engine.formats.unreadable import COMMAND, RESHAPE, fact_of, header_again
 from stream_engine.formats.versions import doubtful_versions
 from stream_engine.input.answers_in_words import answers, in_words
-from stream_engine.input.beside_tables import lines_above, names_and_sheets
+from stream_engine.input.beside_tables import lines_around, names_and_sheets
 from stream_engine.input.decoding import RecordDecoder
+from stream_engine.input.files_apart import FilesApart, files_apart, no_answers
 from stream_engine.input.first_records import MAX_FILES, first_of_files, first_records, other_sheets, with_later_marks
 from stream_engine.input.misfit_headers import misfit_header
 from stream_engine.input.settings import Input, Settings
@@ -86,6 +87,8 @@ def _prepared(settings: Settings, command: str) -> PreparedSettings:
 def _inferred(settings: Settings, command: str) -> PreparedSettings:
     """The reading that the records decide, with the columns that the settings add to it."""
     events = settings.input
+    if fact := no_answers(settings):
+        return PreparedSettings(settings, problem=fact)
     problem, text, around = "", _not_utf8(settings), names_and_sheets(settings)
     encodings = likely_encodings(text) if text else []
     encoding = encodings[0].encoding if encodings else events.encoding
@@ -97,7 +100,7 @@ def _inferred(settings: Settings, command: str) -> PreparedSettings:
     for layout in (*_layouts(decoded_settings), structs.replace(events, encoding=encoding)):
         layout_settings = structs.replace(settings, input=layout)
         records = with_later_marks(layout_settings, first_records(layout_settings))
-        records = records._replace(beside=(*around, *lines_above(layout_settings)))
+        records = records._replace(beside=(*around, *lines_around(layout_settings)))
         if (again := other_header(matching(records, events.where))) is not None:
             again_problem = _other_header(layout_settings, matching(records, events.where), again)
             return PreparedSettings(settings, problem=f"{settings.source[0]}: {again_problem}")
@@ -105,10 +108,10 @@ def _inferred(settings: Settings, command: str) -> PreparedSettings:
             return PreparedSettings(settings, problem=f"{settings.source[0]}: {_below(settings, records, begin)}")
         if header_rows_again := header_again(matching(records, events.where)):
             rows = records.select(row for row in range(records.size) if row not in {*header_rows_again})
-            readings = understood(rows, events.where).readings
+            readings = understood(rows, events.where, events.answer_is).readings
             header_problem = _repeated_header(layout_settings, rows, header_rows_again, readings, command)
             return PreparedSettings(settings, problem=f"{settings.source[0]}: {header_problem}")
-        understanding = understood(records, events.where)
+        understanding = understood(records, events.where, events.answer_is)
         candidates = [_with_reading(layout_settings, reading) for reading in understanding.readings]
         is_doubtful = bool(encodings) and layout.encoding == encoding
         in_encoding = (Decision(IN_DOUBT, "read", _in_words(encodings)),) if is_doubtful else ()
@@ -125,6 +128,8 @@ def _inferred(settings: Settings, command: str) -> PreparedSettings:
             first = understanding.readings[0]
             first = first._replace(evidence=(*first.evidence, *in_encoding))
             return _with_rivals(settings, first, candidates, command)
+        if understanding.obstacle and (apart := files_apart(layout_settings)) is not None:
+            return PreparedSettings(settings, problem=_each_its_files(layout_settings, apart))
         if not problem and understanding.obstacle:
             problem = understanding.obstacle.fact + _next_step(understanding.obstacle, layout_settings, command)
     records = first_records(layout_settings)  # of the last layout, in its encoding
@@ -314,6 +319,27 @@ def _next_step(obstacle: Obstacle, settings: Settings, command: str) -> str:
     if offered := _offered([] if obstacle.by_rows else candidates, command):
         return f"; next: {offered}"
     return "" if "next:" in obstacle.fact else f"; next: {_example(settings, command)}"
+
+
+def _each_its_files(settings: Settings, apart: FilesApart) -> str:
+    """What to say of files of which some may ask for the farther object, and how to read both and add them."""
+    parts = []
+    for paths, answer_is in ((apart.nearer, "nearer"), (apart.farther, "farther")):
+        part = structs.replace(settings, source=paths)
+        readings = understood(first_records(part), settings.input.where, answer_is).readings
+        parts += [_with_reading(part, readings[0])] if len(readings) == 1 and not readings[0].doubt else []
+    if len(parts) == 2 and all(map(_reads_most, parts)):
+        return f"{apart.fact}; next: if so, {_added(parts)}"
+    each = (f"stream-engine preview {' '.join(map(quote, paths))}" for paths in (apart.nearer, apart.farther))
+    return f"{apart.fact}; next: read each part by itself: {', and '.join(each)}"
+
+
+def _added(parts: list[Settings]) -> str:
+    """Commands that read parts of the answers, and add the states."""
+    named = [structs.replace(part, state=state) for part, state in zip(parts, ascii_uppercase)]
+    steps = [f"{command_of(part)} ({'; '.join(examples(part, 1))})" for part in named]
+    states = " ".join(ascii_uppercase[: len(parts)])
+    return ", then ".join([*steps, f"stream-engine merge {states} --out DIR"])
 
 
 def _each_its_rows(candidates: list[Settings]) -> str:
