@@ -81,13 +81,20 @@ def kind_of(path: str, format: str | None, layout: TextLayout = PLAIN_TEXT) -> K
     if name is None:
         raise UnusableSource(
             f"{path}: no format is known by the suffix {suffix!r}; known: {' '.join(KINDS)}, those of text "
-            f"also with {' or '.join(CODECS)}; or name the format; or export the answers as CSV or Excel"
+            f"also with {' or '.join(CODECS)}; {_next_step(suffix)}"
         )
     if compression and name not in FRAMINGS:
         raise UnusableSource(f"{path}: only text files can be compressed as a whole; decompress it first")
     if suffix == ".tsv" and layout.delimiter is None:
         layout = layout._replace(delimiter="\t")
     return Kind(name, compression, layout, name == "json" and suffix == ".json")
+
+
+def _next_step(suffix: str) -> str:
+    """What to do with a file whose format is not known by its suffix."""
+    if suffix in (".zip", ".7z", ".rar", ".tar", ".tgz"):
+        return "unpack it, and name the files of answers"
+    return "or name the format; or export the answers as CSV or Excel"
 
 
 def _begins_as_json(path: str) -> bool:

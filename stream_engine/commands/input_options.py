@@ -9,6 +9,7 @@ from click.core import ParameterSource
 from msgspec import structs
 
 from connectors import SourceFailed
+from stream_engine.data.numbers_in_words import number_of
 from stream_engine.formats.event_fields import where_of
 from stream_engine.input.settings import Settings
 from stream_engine.input.settings import loading as configuration
@@ -142,6 +143,7 @@ def no_answers(source: Sequence[str], excluded: int = 0) -> SourceFailed:
     return SourceFailed(f"{', '.join(source)}: {got}, expected at least one; next: {next_step}")
 
 
+MAX_NAMED = 5  # of the participants who are excluded
 _WHAT = "participant=NAME|@FILE"
 
 
@@ -161,11 +163,12 @@ def exclusion_options(command: Command) -> Command:
     )(command)
 
 
-def apply_exclusion(store: Store, exclude: Sequence[str], include: Sequence[str], start_over: bool = False) -> None:
-    """Note who is excluded from now on. Raises `click.UsageError` for somebody whom the data do not name, or where the
-    state cannot tell who answered; a state that is about to start over says nothing of the data to come."""
+def apply_exclusion(store: Store, exclude: Sequence[str], include: Sequence[str], start_over: bool = False) -> str:
+    """Note who is excluded from now on, and say who. Raises `click.UsageError` for somebody whom the data do not name,
+    or where the state cannot tell who answered; a state that is about to start over says nothing of the data to come.
+    """
     if not exclude and not include:
-        return
+        return ""
     try:
         out, back = participants_in(exclude), participants_in(include, "--include")
         if strangers := set(back) - set(store.excluded()):
@@ -175,6 +178,11 @@ def apply_exclusion(store: Store, exclude: Sequence[str], include: Sequence[str]
             check_known(out, whole)
             check_some_remain(whole, (set(store.excluded()) - set(back)) | set(out))
         store.directory.mkdir(parents=True, exist_ok=True)
+        before = {*store.excluded()}
         store.exclude(out, back)
+        now = sorted(store.excluded())
+        same = "; nothing changed" if {*now} == before else ""
+        named = ", ".join([*now[:MAX_NAMED], *(["…"] if now[MAX_NAMED:] else [])])
+        return f"excluded: {number_of(len(now), 'participant')}{f' ({named})' if now else ''}{same}"
     except (BadExclusion, CannotForget) as error:
         raise click.UsageError(str(error)) from None

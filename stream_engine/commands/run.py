@@ -113,10 +113,12 @@ def command(
     if no_refits:
         overrides |= {"refits.kinds": [], "refits.also": []}
     settings = configuration.load(config, overrides)
-    if settings.state:
-        apply_exclusion(Store(settings.state, signing=configuration.signing_of(settings)), exclude, include, start_over)
-    logs.configure(settings.log.format, "info" if verbose else settings.log.level, settings.log.file)
     lines: list[str] = []
+    if settings.state:
+        store = Store(settings.state, signing=configuration.signing_of(settings))
+        said = apply_exclusion(store, exclude, include, start_over)
+        lines += [said] if said else []
+    logs.configure(settings.log.format, "info" if verbose else settings.log.level, settings.log.file)
     with Bars() as bars:
         service.run(settings, bars, start_over=start_over, say=lines.append)
     for line in lines:  # after the bars; not on standard output, which is for what programs read

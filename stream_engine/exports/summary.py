@@ -8,6 +8,7 @@ from stream_engine.clustering.sentence import sentence
 from stream_engine.exports import Content
 from stream_engine.exports.clusters import cluster_answer
 from stream_engine.state.forgetting import forgotten_in
+from stream_engine.state.object_index import waiting
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
@@ -51,7 +52,7 @@ def summary_of(snapshot: Snapshot) -> dict[str, Any]:
         "snapshot": snapshot.sequence,
         "objects": len(snapshot.objects),
         **{key: counters[key] for key in ("events", "records", "comparisons", "triplets", "quadruplets", "labels")},
-        "labelled_objects": len(snapshot.labels),
+        "labelled_objects": len(snapshot.labels) - len(waiting(snapshot.labels, {*snapshot.objects})),
         "filtered": counters["filtered"],
         "empty": counters["empty"],
         "kinds": dict(sorted(counters["kinds"].items())),

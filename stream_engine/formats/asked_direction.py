@@ -1,6 +1,5 @@
 """The direction that questions and conditions ask for: the nearer or the farther object."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -8,13 +7,24 @@ from typing import NamedTuple
 
 from stream_engine.formats.question_texts import Asked, asked, asked_in_name, is_question, is_text
 from stream_engine.formats.record_columns import Beside, Column, Records
-from stream_engine.formats.vocabulary import INSTRUCTION, NEARER, OTHER, accentless, asks, sign_of, words_of
+from stream_engine.formats.row_per_object import end_of_first
+from stream_engine.formats.vocabulary import INSTRUCTION, NEARER, OTHER, SWAP, accentless, asks, sign_of, words_of
 
 EITHER_END = "answers could name the farther object, or the nearer one (--answer-is)"
 MAX_TEXTS = 300  # of a column that are looked at
 _FARTHER_ALONE = accentless(  # that are not said of objects
     "dissimilar dissimilarity farthest furthest farther unlike unalike mismatch unahnlich unahnlicher unahnlichste "
     "unahnlichsten entfernteste dissemblable eloigne oddity oddoneout"
+)
+
+
+MAX_VERSIONS = 6  # of a question or an instruction
+_QUESTIONS = accentless(
+    "question instruction instructions prompt task wording polarity direction coding frage anweisung instruktion "
+    "aufgabe consigne tache pregunta instruccion tarea domanda istruzione compito vraag instructie opdracht"
+)
+_TURNED = SWAP | accentless(
+    "inverse invers negated negative negativ umgekehrt verneint inverso inversa omgekeerd opposite"
 )
 
 
@@ -54,6 +64,13 @@ def contradicted(
             others = [text for text in column.distinct if sign_of_text.get(text, asks(text)) == -expected]
             fact = f'column {name} says "{example[:60]}"{mixed}: {EITHER_END}'
             return Contradiction(fact, name if mixed else "", tuple(sorted(others)) if mixed else ())
+    for name, column in records.columns.items():
+        if name not in used and _QUESTIONS & {*column.words} and len(column.distinct) <= MAX_VERSIONS:
+            turned = sorted(text for text in column.distinct if _TURNED & {*words_of(text)})
+            if turned and len(turned) < len(column.distinct) and kind != "odd_one_out":
+                return Contradiction(
+                    f'column {name} says "{turned[0][:60]}" in some rows: {EITHER_END}', name, (*turned,)
+                )
     of_one_end = expected == 1 and kind in ("pick", "quadruplet", "ranking")
     for place, text in farther_beside(records.beside, kind == "ranking") if of_one_end else ():
         return Contradiction(f'{place} says "{text[:80]}": {EITHER_END}')
@@ -115,28 +132,15 @@ def _signs(column: Column) -> dict[str, int]:
 
 
 def farther_beside(texts: Iterable[Beside], of_ranks: bool = False) -> Iterator[tuple[str, str]]:
-    """The lines above the rows, and the names of files and sheets, that could ask for the farther object, or, `of_ranks`,
-    say that it has rank 1."""
+    """The lines around the rows, and the names of files and sheets, that could ask for the farther object, or, where
+    they are `of_ranks`, say that it has rank 1."""
     for kind, place, text in texts:
         words = {*words_of(text)}
         named = bool(words & _FARTHER_ALONE) and not words & NEARER
         farther = asks(text) < 0 if kind == "name" else _instructs(text) and asked(text).sign < 0
-        last = of_ranks and kind != "name" and _end_of_one(text) < 0
+        last = of_ranks and kind != "name" and end_of_first(text) < 0
         if (kind in ("name", "line") and (named or farther)) or last:
             yield place, text
-
-
-_ONE = re.compile(r"(?<![\w.])1(?:st)?\s*(?:=|:|->|is|means|ist|bedeutet)?\s*([^\d;|]*)", re.IGNORECASE)
-
-
-def _end_of_one(text: str) -> int:
-    """Which end rank 1 is at, as a text says: 1 the nearest object, -1 the farthest one, 0 where it does not say it.
-
-    >>> [_end_of_one(text) for text in ("1 = least similar, 4 = most similar", "4 = least similar, 1 = closest", "1 of 4")]
-    [-1, 1, 0]
-    """
-    signs = {sign_of(words_of(part)) for part in _ONE.findall(text)} - {0}
-    return signs.pop() if len(signs) == 1 else 0
 
 
 def _instructs(text: str) -> bool:

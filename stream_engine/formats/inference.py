@@ -27,6 +27,7 @@ from stream_engine.formats.named_layouts import (
 )
 from stream_engine.formats.other_tasks import loop_of_answers
 from stream_engine.formats.participant_columns import participant
+from stream_engine.formats.rank_columns import ordinal_ranks
 from stream_engine.formats.reading import FLIPPED, IN_DOUBT, Decision, Obstacle, Proposal, Ranked, Reading
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.record_filters import filters_as_text, keeps, matching
@@ -126,7 +127,7 @@ def _understood(records: Records, questions: Sequence[str] = ()) -> Understandin
             obstacles.extend([obstacle] if obstacle else [])
         return ranked
 
-    if fact := other_spelling(records):
+    if fact := other_spelling(records) or ordinal_ranks(records):
         return Understanding([], Obstacle(fact))
     for table in melted(records):
         if best := _best(complete(table, filter(_is_wide, _proposals(table)), True)):

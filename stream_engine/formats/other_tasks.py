@@ -5,7 +5,7 @@ piles, positions of the mouse, ratings by a slider, loops of a survey, pairs in 
 
 from collections.abc import Sequence
 
-from stream_engine.formats.answers import is_textual
+from stream_engine.formats.answers import is_textual, shown_in
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.long_tables import MIN_NUMBERED
 from stream_engine.formats.participant_columns import participant
@@ -161,6 +161,11 @@ def _pairs_in_cells(records: Records, columns: Sequence[Column]) -> str:
     if not pairs:
         return ""
     (column, sign), *others = pairs
+    for group in () if others else (some for some in shown_in(columns) if len(some) == 3 and is_textual(some)):
+        three = [*zip(*(each.texts for each in group))]
+        parts = [{part.strip() for part in (text or "").split(sign)} for text in column.texts]
+        if all(len(pair) == 2 and pair <= {*shown} for pair, shown in zip(parts, three)):
+            return _two_of_three(column.name, sign, [each.name for each in group], min(column.distinct))
     names = [each.name for each, _ in pairs]
     fact = f"column{'s' if others else ''} {', '.join(names)} hold{'' if others else 's'} two objects in a cell"
     fact += f" ({min(column.distinct)!r})"
@@ -175,6 +180,16 @@ def _pairs_in_cells(records: Records, columns: Sequence[Column]) -> str:
     if others:
         line += "name the objects of the pair that is more alike near_i, near_j, and those of the other far_i, far_j: "
     return f"{line}stream-engine preview answers.csv"
+
+
+def _two_of_three(name: str, sign: str, shown: Sequence[str], example: str) -> str:
+    """What to say of answers that name two of three objects in a cell."""
+    return (
+        f"column {name} names two of the three objects in {', '.join(shown)} ({example!r}); next: if these two are the "
+        f"ones that are most alike, write the third one, in pandas: table['odd'] = [({{*row[{[*shown]}]}} - "
+        f"{{*map(str.strip, row[{name!r}].split({sign!r}))}}).pop() for _, row in table.iterrows()]; "
+        f"table.drop(columns={name!r}).to_csv('answers.csv', index=False), then stream-engine preview answers.csv"
+    )
 
 
 def _sign_within(column: Column) -> str:

@@ -43,8 +43,11 @@ _WITH = {
     *(("horer", "til"), ("horen", "bij"), ("vai", "com"), ("sta", "con"), ("gaat", "bij"), ("idzie", "z")),
 }
 _FAR = FARTHER | accentless(
-    "differ remove eliminate discard drop entfernen weglassen aussortieren enlever eliminer retirer quitar "
-    "eliminar rimuovere togliere eliminare escludere verwijderen weghalen fjerne poista usunac odstranit "
+    "differ differing unterscheidet unterscheiden unterscheidend differe different difieren difiere difere diferem "
+    "differisce differiscono verschilt verschillen skiljer adskiller skiller eroaa rozni lisi kulonbozik difera "
+    "farklidir отличается отличаются відрізняється διαφερει "
+    "remove eliminate discard drop entfernen weglassen aussortieren enlever eliminer retirer quitar eliminar "
+    "rimuovere togliere eliminare escludere verwijderen weghalen fjerne poista usunac odstranit "
     "eltavolit sobra"
 )
 _LESS = accentless(
@@ -52,6 +55,7 @@ _LESS = accentless(
     "peor meno peggio minst minder mindst mindre vahiten vahemman najmniej mniej nejmene mene legkevesbe kevesbe "
     "putin менее наименее меньше менш найменш λιγοτερο kurang"
 )
+_TURKISH_LESS = (("en", "az"), ("daha", "az"))  # alone, `az` is an article of Hungarian
 _NOT = accentless(
     "not nt isnt doesnt dont arent didnt cannot cant wouldnt never neither nor nothing none nicht kein keine "
     "keiner keinem keinen keines nie niemals weder pas aucun aucune jamais non nessun nessuno nessuna ningun "
@@ -163,7 +167,7 @@ class _Clause(NamedTuple):
 def _clause(words: tuple[str, ...], is_asked: bool, no_is_in: bool) -> _Clause:
     """What the words between two signs ask for; `no_is_in`: in this language, `no` means `in the`."""
     negations = [place for place, word in enumerate(words) if word in _NOT or (word == "no" and not no_is_in)]
-    less = [place for place, word in enumerate(words) if word in _LESS]
+    less = [place for place, word in enumerate(words) if word in _LESS or words[place - 1 : place + 1] in _TURKISH_LESS]
     signs, graded = set(), set()
     for place, word in enumerate(words):
         base = -1 if word in _FAR else 1 if _is_near(words, place) else 0

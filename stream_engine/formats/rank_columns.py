@@ -1,5 +1,6 @@
 """Columns of ranks beside as many objects: the rank of each object, or the number of the object at each rank."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
@@ -58,6 +59,27 @@ def either_of_ranks(records: Records, fields: Fields, who: str) -> RankColumns |
     if as_ranks > as_numbers:
         return RankColumns(True, f"{either}: they are read as ranks ({shares}); if they are numbers, {turn}")
     return RankColumns(False, f"{either}, and are likely to be numbers ({shares}): {turn}")
+
+
+_ORDINAL = re.compile(r"[0-9]{1,2} ?(?:[.)°ºª]|st|nd|rd|th|er|e|eme|ème|de|ste)")
+_RANKS = frozenset(words_of("rank ranks rang ranking place platz puesto plaats posto position"))
+
+
+def ordinal_ranks(records: Records) -> str:
+    """What to say of ranks that are written as ordinals, which would be read as names of objects; "" of others.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> ordinal_ranks(records_of({f"rank_{place}": ["1st", "2nd"] for place in "abc"})).partition(";")[0]
+    "columns rank_a, rank_b, rank_c hold ranks as ordinals ('1st')"
+    """
+    called = [column for column in records.columns.values() if _RANKS & {*column.words} and column.distinct]
+    names = [column.name for column in called if all(map(_ORDINAL.fullmatch, column.distinct))]
+    if len(names) < 3:
+        return ""
+    fact = f"columns {', '.join(names)} hold ranks as ordinals ({min(records.columns[names[0]].distinct)!r})"
+    step = f"table[{names}] = table[{names}].apply(lambda ranks: ranks.str.extract('([0-9]+)')[0])"
+    then = "table.to_csv('numbers.csv', index=False), then stream-engine preview numbers.csv"
+    return f"{fact}; next: write them as numbers, in pandas, {step}; {then}"
 
 
 _Row = tuple[str, list[str], tuple[int, ...]]  # anchor, objects, what stands in the columns, from 0

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, takewhile
 
 from stream_engine.formats.answers import is_flags, is_textual
 from stream_engine.formats.explanation import is_constant
@@ -53,17 +53,20 @@ def of_ranks(records: Records, rank: Column) -> str:
 
 
 def end_of_first(name: str) -> int:
-    """Which end rank 1 is at, as the name of a column says: 1 the nearest object, -1 the farthest one, 0 where it does
-    not say it.
+    """Which end rank 1 is at, as the name of a column says, or a text beside the rows: 1 the nearest object, -1 the
+    farthest one, 0 where it does not say it.
 
     >>> [end_of_first(name) for name in ("dissimilarity_rank_1_is_least_similar", "rank (1 = closest)", "rank")]
     [-1, 1, 0]
     >>> end_of_first("rank_least_similar_first"), end_of_first("similarity_rank")
     (-1, 0)
+    >>> end_of_first("ranks: 1 = least similar, 4 = most similar"), end_of_first("4 is the farthest, 1 the closest")
+    (-1, 1)
     """
     words = words_of(name)
     if "1" in words:
-        return sign_of(words[words.index("1") + 1 :])
+        after = words[words.index("1") + 1 :]
+        return sign_of(takewhile(lambda word: not word.isdecimal(), after))
     return sign_of(words[: words.index("first")]) if "first" in words else 0
 
 

@@ -159,6 +159,8 @@ def numbers_several_anchors(records: Records, rows: Sequence[Comparison | None],
     for name, column in records.columns.items():
         if name in {*used} or not SCREENS & set(column.words):
             continue
+        if len(column.distinct) < 2:
+            continue
         keys = [(row and row.who, text) for row, text in zip(rows, column.texts)]
         anchors: dict[object, set[str]] = {}
         for key, row in zip(keys, rows):

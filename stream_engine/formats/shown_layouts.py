@@ -29,6 +29,7 @@ from stream_engine.formats.vocabulary import (
     SPATIAL,
     TRUTH,
     VOTES,
+    accentless,
     place_in,
     sign_of,
     words_of,
@@ -116,6 +117,7 @@ def _answers(records: Records, group: Sequence[Column], by_index: bool, in_turn:
         size > 2
         and len(several) == len(named) > 1
         and not {-1} < {sign_of(column.words) for column in named}
+        and not any(_LAST & {*column.words} for column in named)  # the farthest one, or one more that is near
         and len(named) < size
     ):
         names_of = ", ".join(column.name for column in named)
@@ -149,6 +151,9 @@ def in_sentences(column: Column, group: Sequence[Column]) -> bool:
     return named >= MIN_FIT * len(texts) > 0
 
 
+_LAST = accentless("last final letzte letzter letztes dernier derniere ultimo ultima laatste")
+
+
 def _differ(one: Column, other: Column) -> bool:
     """Whether two columns never hold the same thing in a row."""
     return not any(a is not None and a == b for a, b in zip(one.values, other.values))
@@ -158,7 +163,8 @@ def _of_answer(records: Records, group: list[Column], answer: Answer) -> Iterato
     names = tuple(column.name for column in group)
     words = {word for name in answer.columns for word in records.columns[name].words}
     questions = {sign for name in answer.columns if (sign := sign_in_name(name))}
-    sign = (questions.pop() if len(questions) == 1 else sign_of(words)) or min(0, asked_sign(records))
+    named = next(iter(questions)) if len(questions) == 1 else sign_of(words)
+    sign = named or min(0, asked_sign(records))
     chosen = bool(ANSWER & words)
     size = _size(group)
     several = len(answer.columns) > 1
@@ -209,7 +215,8 @@ def _of_answer(records: Records, group: list[Column], answer: Answer) -> Iterato
             else ["odd_one_out", "most_central"]
         )
         doubt = f"{answer.columns[0]} could be the odd one out or the most central object" if len(kinds) > 1 else ""
-        never = _never_chosen(records, group, answer) if doubt else None
+        asked_elsewhere = sign < 0 and not named and not things
+        never = _never_chosen(records, group, answer) if doubt or asked_elsewhere else None
         if never is not None:
             doubt = (
                 f"{answer.columns[0]} never names {never.name}, with which the others may have been compared; or it "
@@ -218,7 +225,7 @@ def _of_answer(records: Records, group: list[Column], answer: Answer) -> Iterato
             others = tuple(name for name in names if name != never.name)
             fields = {"anchor": (never.name,), "shown": others, "chosen": answer.columns}
             why = f"{never.name} is never the answer"
-            yield Proposal("pick", fields, answer, why, rank, doubt)
+            yield Proposal("pick", fields, answer, why, rank, doubt, sign < 0)
             kinds, central = ["odd_one_out"], False
         for kind in kinds[::-1] if central else kinds:
             fields = {"objects": names, "odd" if kind == "odd_one_out" else "central": answer.columns}

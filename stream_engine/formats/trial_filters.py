@@ -145,6 +145,7 @@ def distinguishing_filters(records: Records, good: Sequence[bool], other: Sequen
 
 
 _TRAINING = re.compile(r"training.*", re.I)
+_TRAIN = re.compile(r"train([ _-]?(trials?|block|phase))?", re.I)  # may be a part of the data
 _TEST_SET = re.compile(r"test.*|valid.*|hold.?out.*|check.*", re.I)
 
 
@@ -176,7 +177,9 @@ def practice(records: Records, objects: Sequence[str]) -> Filters | None:
             continue
         kind = bool(RECORD_KIND_WORDS & set(column.words))
         practice_values = sorted(text for text in column.distinct if is_practice(text, kind))
-        training = sorted(text for text in column.distinct if _TRAINING.fullmatch(text))
+        training = sorted(
+            text for text in column.distinct if _TRAINING.fullmatch(text) or (kind and _TRAIN.fullmatch(text))
+        )
         others = {*column.texts} - set(practice_values) - set(training)
         if practice_values and others:
             return Filters(

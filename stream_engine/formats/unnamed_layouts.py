@@ -3,6 +3,7 @@
 from itertools import combinations
 
 from stream_engine.formats.answers import MIN_FIT, Answer, is_textual, offered
+from stream_engine.formats.asked_direction import asked_sign
 from stream_engine.formats.completion import completed
 from stream_engine.formats.event_fields import place_of
 from stream_engine.formats.named_layouts import MIN_SHARED
@@ -71,7 +72,8 @@ def _candidates_of(records: Records, names: tuple[str, ...], answered: str) -> l
         kinds = [("pick", {"anchor": (anchor,), "shown": options, "chosen": (answered,)}), kinds[0]]
         meant = f"{anchor} what the others are compared with, or {answered} the odd one out"
     doubt = f"columns {', '.join(names)} could be objects ({why}), and {meant}"
-    proposals = [Proposal(kind, fields, answer, why, (), doubt) for kind, fields in kinds]
+    farther = asked_sign(records) < 0
+    proposals = [Proposal(kind, fields, answer, why, (), doubt, farther and kind == "pick") for kind, fields in kinds]
     ranked = [completed(records, proposal, False, ())[0][:1] for proposal in proposals]
     readings = [reading for group_readings in ranked for _, reading in group_readings]
     return readings if len(readings) > 1 else []

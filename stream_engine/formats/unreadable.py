@@ -193,7 +193,7 @@ def _of_kind(records: Records) -> str:
 
 def _without_answer(records: Records, columns: Sequence[Column], group: Sequence[Column]) -> str:
     """What to say of columns of objects where none is called like an answer."""
-    if fact := _with_confidence(columns, group):
+    if fact := _with_confidence(columns, group) or _in_order(records, columns, group):
         return fact
     if codes := _not_people(code_columns(records, group)):
         values, name = ", ".join(sorted(codes[0].distinct)), codes[0].name
@@ -270,6 +270,41 @@ def _with_confidence(columns: Sequence[Column], group: Sequence[Column]) -> str:
     return ""
 
 
+def _in_order(records: Records, columns: Sequence[Column], group: Sequence[Column]) -> str:
+    """What to say of a column that lists what was shown in another order, by names or by numbers: a ranking, or the
+    order on the screen.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> rows = records_of({"a": [*"xyz"], "b": [*"yzx"], "c": [*"zxy"], "order": ["x>z>y", "y>x>z", "z>y>x"]})
+    >>> columns = [*rows.columns.values()]
+    >>> _in_order(rows, columns, columns[:3]).partition(":")[0]
+    "column order ('x>z>y') lists the objects of a, b, c in some order"
+    """
+    names, shown = ", ".join(column.name for column in group), [offered(group, row) for row in range(records.size)]
+    places = {str(place + 1) for place in range(len(group))}
+    for column in columns if len(group) > 2 else ():
+        texts = [*zip((re.split(r"\s*[^\w\s]\s*", text or "") for text in column.texts), shown)]
+        by_name = all({*parts} == {*objects} and len(parts) == len(objects) for parts, objects in texts)
+        by_number = all({*parts} == places and len(parts) == len(places) for parts, _ in texts)
+        if column in group or not (by_name or by_number):
+            continue
+        example = next(filter(None, column.texts))
+        what = "objects" if by_name else "numbers of the objects"
+        fact = (
+            f"column {column.name} ({example!r}) lists the {what} of {names} in some order: in which they were shown, "
+        )
+        fact += "or a ranking?"
+        if by_number:
+            return f"{fact} next: if it is a ranking, write the names of the objects instead of their numbers"
+        anchors = [one.name for one in columns if ANCHOR & set(one.words) and one not in (*group, column)]
+        separator = quote(records.separators.get(column.name, "|"))
+        fields = f"anchor={anchors[0] if anchors else 'COLUMN'},ranked={column.name}"
+        fields += f",participant={who.name}" if (who := participant(records, False)) is not None else ""
+        command = f"{COMMAND} --type ranking --columns {quote(fields)} --separator {separator}"
+        return f"{fact} next: if it is a ranking with the nearest one first, {command}"
+    return ""
+
+
 def _of_other_names(answer: Column, group: Sequence[Column]) -> str:
     """What to say of an answer with many values, none of which is an object that was shown."""
     names, some = ", ".join(column.name for column in group), ", ".join(sorted(answer.distinct)[:3])
@@ -338,7 +373,12 @@ def best_and_worst(records: Records) -> str:
     """What to say of answers that name the best and the worst of several objects; "" for anything else."""
     columns = [column for column in records.columns.values() if column.distinct]
     for group in (group for group in shown_in(columns) if len(group) > 2 and is_textual(group)):
-        answers = [column for column in columns if column not in group and named_share(column, group) >= MIN_FIT]
+        numbers = {str(place) for place in range(len(group) + 1)}
+        answers = [
+            column
+            for column in columns
+            if column not in group and (named_share(column, group) >= MIN_FIT or {*column.distinct} <= numbers)
+        ]
         ends = [[column for column in answers if sign_of(column.words) == sign] for sign in (1, -1)]
         if [*map(len, ends)] == [1, 1]:
             (best,), (worst,) = ends
@@ -353,7 +393,11 @@ def best_and_worst(records: Records) -> str:
                 return f"{fact}, and no column what they were compared with; next: choix ranks by preferences"
             who = f",participant={people.name}" if (people := participant(records, False)) is not None else ""
             pick = f"{COMMAND} --type pick --columns 'anchor={anchors[0]},shown={options}{who},chosen="
-            return f"{fact}; next: read one of the two: {pick}{names[0]}', or {pick}{names[1]}' --answer-is farther"
+            by = ""
+            if {*best.distinct, *worst.distinct} <= numbers:
+                by = f" --answers-by {'index' if '0' in best.distinct | worst.distinct else 'position'}"
+            both = f"{pick}{names[0]}'{by}, or {pick}{names[1]}'{by} --answer-is farther"
+            return f"{fact}; next: read one of the two: {both}"
     return ""
 
 

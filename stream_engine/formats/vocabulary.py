@@ -221,7 +221,7 @@ ENDS = SIDES | _UP | _DOWN  # with or without something in the middle
 _PARTICIPANTS = (
     "worker workerid participantprivateid participantid participant participantcode subjectid subject subj "
     "subjectnr subjectnumber prolificpid prolificid participantpublicid pid puid participantuid respondentid "
-    "respondent responseid userid user annotator rater completedby annotationscompletedby judge observer "
+    "respondent responseid recsessionid userid user annotator rater completedby annotationscompletedby judge observer "
     "participation srid runid sessionid token id studyresultid informant raterid judgeid observerid annotatorid "
     "obs coder emailaddress username person assignmentworkerid participante partecipante soggetto proefpersoon "
     "agentid vp vpn vpnr vpcode versuchsperson proband teilnehmer case recordid sujet sujeto who session"

@@ -73,8 +73,8 @@ def _of_workbook(path: str) -> Iterator[Beside]:
 
 
 def _by_first_cell(rows: Iterable[list[str]]) -> list[str]:
-    """The rows of a table as texts, one for each value of their first cell, and one of all; an empty one means the value
-    above it."""
+    """The rows of a table as texts, one for each value of their first cell, and one of all; an empty cell means the
+    value above it."""
     of_key: dict[str, list[str]] = {}
     for row in filter(any, rows):
         of_key.setdefault(row[0] or next(reversed(of_key), ""), []).append(" ".join(filter(None, row)))
@@ -83,8 +83,11 @@ def _by_first_cell(rows: Iterable[list[str]]) -> list[str]:
 
 
 _BOOKS = frozenset(
-    words_of("codebook code codes coding codeplan codings dictionary datadictionary readme legend keys variables labels "
-    "kodierung kodierplan kodebuch variablen liesmich lisezmoi codage dictionnaire leeme codigos diccionario leggimi")
+    words_of(
+        "codebook code codes coding codeplan codings dictionary datadictionary readme legend keys variables labels "
+        "kodierung kodierplan kodebuch variablen liesmich lisezmoi codage dictionnaire leeme codigos diccionario "
+        "leggimi"
+    )
 )
 MAX_FILES_BESIDE, MAX_BYTES_BESIDE = 100, 100_000
 _TABLES = {".csv": ",", ".tsv": "\t"}

@@ -41,7 +41,7 @@ from stream_engine.input.beside_tables import lines_around, names_and_sheets
 from stream_engine.input.decoding import RecordDecoder
 from stream_engine.input.files_apart import FilesApart, files_apart, no_answers
 from stream_engine.input.first_records import MAX_FILES, first_of_files, first_records, other_sheets, with_later_marks
-from stream_engine.input.misfit_headers import misfit_header
+from stream_engine.input.misfit_headers import log_of_eprime, misfit_header
 from stream_engine.input.settings import Input, Settings
 from stream_engine.input.source_checks import check_runnable
 from stream_engine.input.sources import event_options
@@ -87,7 +87,7 @@ def _prepared(settings: Settings, command: str) -> PreparedSettings:
 def _inferred(settings: Settings, command: str) -> PreparedSettings:
     """The reading that the records decide, with the columns that the settings add to it."""
     events = settings.input
-    if fact := no_answers(settings):
+    if fact := no_answers(settings) or log_of_eprime(settings):
         return PreparedSettings(settings, problem=fact)
     problem, text, around = "", _not_utf8(settings), names_and_sheets(settings)
     encodings = likely_encodings(text) if text else []
@@ -307,6 +307,8 @@ def _next_step(obstacle: Obstacle, settings: Settings, command: str) -> str:
         if obstacle.rival.is_answer and "chosen" in reading.columns:
             trial = _with_reading(settings, reading._replace(columns={**reading.columns, "chosen": (name,)}))
             step += f"; if it is the answer, {command_of(trial, command)}" if _reads_most(trial) else ""
+        if "at the place that an answer means" in obstacle.rival.why:
+            step += f"; if it does, {name} and the answer name the chosen object together: write its name as the answer"
         arranged = [_with_reading(settings, offer) for offer in obstacle.offers]
         if arranged and all(map(_reads_most, arranged)):
             step += "; if it says which object stood at each place that is an answer, "

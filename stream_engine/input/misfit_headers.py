@@ -43,6 +43,17 @@ def misfit_header(settings: Settings) -> str:
     return f"{fact}; {table}){then}: they are {again[0]}, {again[0]}.1, ... then"
 
 
+def log_of_eprime(settings: Settings) -> str:
+    """What to say of a log of E-Prime, which is no table; "" of others."""
+    record = next(first_of_files(settings), None)
+    if record is None or record.format != "csv" or b"*** Header Start ***" not in bytes(record.header):
+        return ""
+    fact = (
+        f"{settings.source[0]}: got a log of E-Prime, with one line for each value, expected a table; next: open it in "
+    )
+    return f"{fact}E-DataAid, export it as text, and read that"
+
+
 def _is_called(name: str) -> bool:
     """Whether a text is the name of a participant's, a trial's or an answer's column."""
     return in_one_word(name) in PARTICIPANTS or bool((SCREENS | ANSWER) & {*words_of(name)})

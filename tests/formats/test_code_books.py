@@ -84,3 +84,43 @@ def test_a_sheet_of_codes_is_read(tmp_path, header):
         sheet.append(row)
     book.save(tmp_path / "a.xlsx")
     assert {*comparisons(inferred(tmp_path / "a.xlsx").settings)} == said
+
+
+BESIDE = (
+    ("codebook.csv", "variable,value,label\nchoice,1,right\nchoice,2,left\nsex,1,female\nsex,2,male\n"),
+    ("README.txt", "Answers of a study.\nchoice: 1 = right, 2 = left\n"),
+    ("study_DataDictionary.csv", 'Field,Choices\nchoice,"1, Right | 2, Left"\n'),
+)
+
+
+@pytest.mark.parametrize(("name", "text"), BESIDE)
+def test_a_code_book_in_a_file_beside_the_answers_is_asked(tmp_path, name, text):
+    (tmp_path / "a.csv").write_text(table("choice", "")[0])
+    (tmp_path / name).write_text(text)
+    problem = inferred(tmp_path / "a.csv").problem
+    assert name in problem and problem.count("stream-engine run") == 2
+    assert "--codes chosen:2=left,1=right" in problem
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("README.txt", "choice: 1 = left, 2 = right\n"),
+        ("codebook.csv", "variable,value,label\nhand,1,right\nhand,2,left\n"),
+        ("notes.txt", "choice: 1 = right, 2 = left\n"),
+        ("README.md", "Made by hand; 40 rows, 4 participants.\n"),
+    ],
+)
+def test_other_files_beside_the_answers_change_nothing(tmp_path, name, text):
+    lines = table("choice", "")[0].splitlines()
+    lines = [f"{line},{'hand' if not number else number % 2 + 1}" for number, line in enumerate(lines)]
+    (tmp_path / "a.csv").write_text("".join(f"{line}\n" for line in lines))
+    (tmp_path / name).write_text(text)
+    found = inferred(tmp_path / "a.csv")
+    assert not found.problem and not found.settings.input.codes
+
+
+def test_a_code_book_below_the_table_is_read(tmp_path):
+    below = "\nCodes:\nchoice 1 = right picture\nchoice 2 = left picture\n"
+    (tmp_path / "a.csv").write_text(table("choice", "")[0] + below)
+    assert inferred(tmp_path / "a.csv").settings.input.codes == {"chosen": {"1": "right", "2": "left"}}

@@ -545,3 +545,43 @@ def test_a_header_that_is_repeated_is_said_of_columns_with_the_names_of_fields(t
     (tmp_path / "two.csv").write_text(2 * "anchor,near,far\na,b,c\nb,c,a\n")
     process = engine("preview", tmp_path / "two.csv", status=None)
     assert "the header is repeated at lines 4" in process.stderr and "anchor!=anchor" in process.stderr
+
+
+def test_the_best_and_the_worst_by_position_are_no_ratings(tmp_path):
+    rows = [
+        {"target": a, "item1": b, "item2": c, "item3": d, "most": i + 1, "least": (i + 1) % 3 + 1}
+        for a, b, c, d, i in trials(shown=3)
+    ]
+    (tmp_path / "t.csv").write_text(table(rows))
+    refused = engine("preview", tmp_path / "t.csv", status=None)
+    offered = options_in(refused.stderr.strip())
+    assert "best-worst scaling" in refused.stderr and len(offered) == 2
+    for options in offered:
+        assert json.loads(engine("preview", tmp_path / "t.csv", "--json", *options).stdout)["comparisons"] == 80
+
+
+def test_the_first_and_the_last_object_clicked_are_not_both_near(tmp_path):
+    rows = [
+        {"target": a, "item1": b, "item2": c, "item3": d, "first_click": (b, c, d)[i], "last_click": (b, c, d)[i - 1]}
+        for a, b, c, d, i in trials(shown=3)
+    ]
+    (tmp_path / "t.csv").write_text(table(rows))
+    assert "last_click" in engine("preview", tmp_path / "t.csv", status=None).stderr
+
+
+def test_two_of_three_objects_in_a_cell_are_no_rating(tmp_path):
+    rows = [
+        {"trial": number, "item1": b, "item2": c, "item3": d, "most_similar_pair": f"{b}+{c}" if i else f"{c}+{d}"}
+        for number, (_, b, c, d, i) in enumerate(trials(shown=3))
+    ]
+    (tmp_path / "t.csv").write_text(table(rows))
+    refused = engine("preview", tmp_path / "t.csv", status=None).stderr
+    assert "two of the three objects" in refused and "rating" not in refused
+
+
+def test_a_log_of_eprime_and_an_archive_are_named(tmp_path):
+    text = "*** Header Start ***\r\nSubject: 3\r\n*** Header End ***\r\n\tAnchor: cat\r\n\tSlide1.RESP: 1\r\n"
+    (tmp_path / "log.txt").write_text(text, encoding="utf-16")
+    assert "E-DataAid" in engine("preview", tmp_path / "log.txt", status=None).stderr
+    (tmp_path / "a.zip").write_bytes(b"PK")
+    assert "unpack it" in engine("preview", tmp_path / "a.zip", status=None).stderr

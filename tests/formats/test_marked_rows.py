@@ -238,3 +238,16 @@ def test_a_workbook_without_answers_in_its_first_sheet_names_the_others(tmp_path
 def test_those_who_passed_a_check_stay(name, left_out):
     _, (filters,) = unusable(records_of({name: ["1", "0", "1"]}), [])
     assert filters.where == {f"{name}!=": left_out}
+
+
+def test_rows_of_a_training_stage_are_asked(tmp_path):
+    rows = trials(stage=lambda number: "train" if number % 4 < 2 else "test")
+    result = CliRunner().invoke(command, [str(saved(tmp_path, rows))])
+    assert "stage may say what is practice" in result.output and "stage!=train" in result.output
+    split = trials(split=lambda number: "train" if number % 4 < 2 else "test")  # of the data
+    assert "read as" in CliRunner().invoke(command, [str(saved(tmp_path, split))]).output
+
+
+def test_a_session_that_a_platform_recorded_is_a_participant(tmp_path):
+    result = CliRunner().invoke(command, [str(saved(tmp_path, trials(who="Rec_Session_Id")))])
+    assert "participant=Rec_Session_Id" in result.output

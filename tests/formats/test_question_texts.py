@@ -136,3 +136,17 @@ def test_comments_that_deny_something_are_no_questions(tmp_path):
     rows = [{"note": f"I was not sure about number {number}"} | row for number, row in enumerate(answered())]
     found = inferred(saved(tmp_path, rows))
     assert not found.problem and not in_doubt(found.evidence)
+
+
+@pytest.mark.parametrize(
+    ("text", "sign"),
+    [
+        ("Welches der beiden Bilder unterscheidet sich stärker vom Referenzbild?", -1),
+        ("Quelle image diffère le plus du modèle ?", -1),
+        ("Hangisi hedefe en az benziyor?", -1),
+        ("Hangisi hedefe daha çok benziyor?", 1),
+        ("Melyik hasonló jobban az alábbi képhez?", 1),
+    ],
+)
+def test_verbs_that_say_that_objects_differ(text, sign):
+    assert asked(text).sign == sign

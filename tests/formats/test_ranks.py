@@ -109,3 +109,49 @@ def test_columns_of_ranks_that_are_called_like_their_objects_are_ranks(tmp_path)
     rows = [*ranked_objects(6)]
     found = inferred(saved(tmp_path, [*wide(rows, True, "item_{}", "item_{}_rank")]))
     assert comparisons(found.settings) == said(rows) and not in_doubt(found.evidence)
+
+
+@pytest.mark.parametrize(
+    ("above", "asked"),
+    [("# ranks: 1 = least similar, 3 = most similar", True), ("# ranks: 1 = most similar, 3 = least similar", False)],
+)
+def test_a_line_that_says_that_rank_1_is_the_farthest_object_is_asked(tmp_path, above, asked):
+    rows = [*ranked_objects()]
+    table = [
+        {"participant": who, "target": anchor, "item_1": one, "item_2": two, "item_3": three}
+        | {f"rank_item_{at}": order.index(name) + 1 for at, name in enumerate((one, two, three), 1)}
+        for who, anchor, (one, two, three), order in rows
+    ]
+    path = saved(tmp_path, table)
+    path.write_text(f"{above}\n{path.read_text()}")
+    found = inferred(path)
+    assert (found.problem.count("stream-engine run") == 2) == asked
+    assert asked or comparisons(found.settings) == said(rows)
+
+
+@pytest.mark.parametrize("form", ["{}.", "{}st"])
+def test_ranks_as_ordinals_are_no_objects(tmp_path, monkeypatch, form):
+    monkeypatch.chdir(tmp_path)
+    rows = [*ranked_objects()]
+    table = [
+        {"participant": who, "target": anchor, "item_1": one, "item_2": two, "item_3": three}
+        | {f"rank_item_{at}": form.format(order.index(name) + 1) for at, name in enumerate((one, two, three), 1)}
+        for who, anchor, (one, two, three), order in rows
+    ]
+    path = saved(tmp_path, table)
+    problem = inferred(path).problem
+    assert "ordinals" in problem
+    run_in_pandas(problem, path)
+    assert comparisons(inferred(tmp_path / "numbers.csv").settings) == said(rows)
+
+
+@pytest.mark.parametrize(("name", "separator"), [("order", ";"), ("sequence", "|")])
+def test_an_order_of_the_objects_in_a_cell_is_no_design(tmp_path, name, separator):
+    rows = [*ranked_objects()]
+    table = [
+        {"participant": who, "target": anchor, "item_1": one, "item_2": two, "item_3": three}
+        | {name: separator.join(order)}
+        for who, anchor, (one, two, three), order in rows
+    ]
+    problem = inferred(saved(tmp_path, table)).problem
+    assert "or a ranking?" in problem and f"anchor=target,ranked={name},participant=participant" in problem

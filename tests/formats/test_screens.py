@@ -14,7 +14,7 @@ from stream_engine.commands.preview import command
 from stream_engine.evaluation import responses
 from stream_engine.evaluation.responses import responses_of
 from stream_engine.formats.record_columns import records_of
-from stream_engine.formats.screens import Comparison, screens
+from stream_engine.formats.screens import Comparison, numbers_several_anchors, screens
 from stream_engine.report.findings import WARNING
 from stream_engine.report.findings.data import read as read_findings
 from stream_engine.report.findings.facts import Facts
@@ -287,3 +287,8 @@ def test_a_sum_of_states_of_odd_one_out_answers_holds_three_objects_together(tmp
     assert are_of_screens(snapshot.counters) and are_of_three(snapshot.counters)
     held_out = responses_of(snapshot, 0)
     assert len(held_out.draw) <= len(held_out.answers.rows) / 2
+
+
+def test_a_column_that_is_the_same_in_all_rows_numbers_no_screens():
+    rows = [Comparison(f"p{row // 9}", f"a{row % 7}", "x", "y") for row in range(90)]
+    assert not numbers_several_anchors(records_of({"display": ["trial"] * 90}), rows, ())

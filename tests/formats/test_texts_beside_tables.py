@@ -78,3 +78,23 @@ def test_columns_that_are_called_near_and_far_need_no_other_name(tmp_path, name)
     rows = "".join(f"{target},{one},{other}\n" for _, target, one, other, _ in table()[1])
     (tmp_path / f"{name}.csv").write_text(f"anchor,near,far\n{rows}")
     assert not inferred(tmp_path / f"{name}.csv").problem
+
+
+@pytest.mark.parametrize("versions", [("standard", "inverse"), ("normal", "reversed")])
+def test_an_instruction_that_was_turned_for_some_participants_is_asked(tmp_path, versions):
+    text, _ = table()
+    lines = text.splitlines()
+    lines = [f"{lines[0]},instruction", *(f"{line},{versions[line < 'p2']}" for line in lines[1:])]
+    (tmp_path / "a.csv").write_text("".join(f"{line}\n" for line in lines))
+    found = inferred(tmp_path / "a.csv")
+    assert f"instruction={versions[1]}" in found.problem and "--answer-is farther" in found.problem
+
+
+def test_a_question_in_a_table_of_unknown_columns_gives_the_direction_of_its_commands(tmp_path):
+    random, lines = Random(0), ["kisi,eins,zwei,drei,soru,was"]
+    for number in range(40):
+        target, one, other = random.sample([*"abcdefgh"], 3)
+        lines.append(f"p{number % 4},{target},{one},{other},Hangisi en az benziyor?,{random.choice((one, other))}")
+    (tmp_path / "a.csv").write_text("".join(f"{line}\n" for line in lines))
+    picks = [each for each in inferred(tmp_path / "a.csv").problem.split("stream-engine run") if "--type pick" in each]
+    assert len(picks) == 1 and "--answer-is farther" in picks[0]

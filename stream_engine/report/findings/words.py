@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from stream_engine.data.numbers_in_words import number_of
+
 
 def count(n: float) -> str:
     """A whole number with its thousands apart.
@@ -51,12 +53,8 @@ def apa_p_value(p: float) -> str:
 
 
 def some(n: int, what: str, many: str = "") -> str:
-    """A number with its noun.
-
-    >>> some(1, "object"), some(3, "object"), some(2, "category", "categories")
-    ('1 object', '3 objects', '2 categories')
-    """
-    return f"{count(n)} {what if n == 1 else many or what + 's'}"
+    """A number with its noun, as `number_of` writes it."""
+    return number_of(n, what, many)
 
 
 def listing(texts: list[str], most: int = 5) -> str:
