@@ -184,7 +184,7 @@ def doubts(records: Records, options: Mapping[str, tuple[str, ...]], drops: bool
     says += changed_by_spreadsheets(records, [*objects, *answered])
     if SCREEN not in options:
         says += _of_screens(records, columns)
-    who = records.columns.get("".join(columns.get("worker", ())))
+    who = records.columns["".join(columns["worker"])] if "worker" in columns else None
     if who is not None:
         roles = {name for names in columns.values() for name in names}
         says += [*who_tried(who), *_numbers_again(records, who), *rounded_ids(who), *spelt_in_several_ways(who)]

@@ -20,7 +20,13 @@ from stream_engine.formats.event_fields import NO_COLUMN, SCREEN, filter_of
 from stream_engine.formats.expected_answers import expected_answers
 from stream_engine.formats.explanation import Rival, is_constant, row_roles
 from stream_engine.formats.field_values import number_of, quoted
-from stream_engine.formats.participant_columns import like_participants, one_row_each, participant, rounded_participants
+from stream_engine.formats.participant_columns import (
+    like_participants,
+    one_row_each,
+    participant,
+    rounded_participants,
+    without_name,
+)
 from stream_engine.formats.rank_columns import either_of_ranks
 from stream_engine.formats.reading import IN_DOUBT, Decision, Obstacle, Proposal, Reading
 from stream_engine.formats.record_columns import Column, Records
@@ -187,6 +193,8 @@ class Draft:
             why = f"no participants are read: {rounded_ids(rounded)[0]}; if no two became one, add participant="
             why += f"{rounded.name} to --columns"
             self.decisions.append(Decision(IN_DOUBT, "none", why))
+        elif not self.wide and not self.is_own and (fact := without_name(questions)):
+            self.decisions.append(Decision(IN_DOUBT, "none", fact))
         elif not self.wide and not self.is_own and (alike := like_participants(questions, self.roles())) is not None:
             why = f"no participants are read, and {alike.name} ({len(alike.distinct):,} values) looks like them: "
             why += f"if it says who answered, add participant={alike.name} to --columns"

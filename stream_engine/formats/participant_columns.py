@@ -84,6 +84,20 @@ def like_participants(records: Records, used: Set[str]) -> Column | None:
     return None
 
 
+def without_name(records: Records) -> str:
+    """What to say of a column without a name that may say who answered, such as one below a header of two levels.
+
+    >>> without_name(Records({"": Column("", [("S1",), None, None, ("S2",), None, None])}, 6))
+    "no participants are read, and a column without a name holds 'S1', 'S2': if it says who answered, give it a name"
+    """
+    texts = records.columns[""].distinct if "" in records.columns else set()
+    if not 2 <= len(texts) <= records.size // 3 or all(number_of(text, text=True) is not None for text in texts):
+        return ""
+    named = ", ".join(map(repr, sorted(texts)[:2])) + (", …" if len(texts) > 2 else "")
+    fact = f"no participants are read, and a column without a name holds {named}"
+    return f"{fact}: if it says who answered, give it a name"
+
+
 def one_row_each(records: Records) -> Column | None:
     """A column that is called like participants, and differs in nearly every row."""
     for name, column in records.columns.items():

@@ -77,7 +77,7 @@ def ordinal_ranks(records: Records) -> str:
     if len(names) < 3:
         return ""
     fact = f"columns {', '.join(names)} hold ranks as ordinals ({min(records.columns[names[0]].distinct)!r})"
-    step = f"table[{names}] = table[{names}].apply(lambda ranks: ranks.str.extract('([0-9]+)')[0])"
+    step = f"table[{names}] = table[{names}].apply(lambda ranks: ranks.astype(str).str.extract('([0-9]+)')[0])"
     then = "table.to_csv('numbers.csv', index=False), then stream-engine preview numbers.csv"
     return f"{fact}; next: write them as numbers, in pandas, {step}; {then}"
 

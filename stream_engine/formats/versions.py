@@ -45,7 +45,7 @@ def doubtful_versions(
         return []
     answer = Answer(columns[field], answers_by, all_codes.get(field, {})) if field else Answer()
     used = {name for of_field in columns.values() for name in of_field}
-    who = records.columns.get("".join(columns.get("worker", ())))
+    who = records.columns.get("".join(columns["worker"])) if "worker" in columns else None
     versions = [column for name, column in records.columns.items() if name not in used and _is_version(column, who)]
     agreements = [(column, [*_agreements(records, columns, answer, column)]) for column in versions]
     says = [_contradiction(column, *rows[0]) for column, rows in agreements if rows]

@@ -66,3 +66,17 @@ def test_files_that_may_be_participants_are_named_before_a_run(tmp_path):
     assert "--participant-from file" in " ".join(notices[2]) and not notices[1]
     named = preview(load(None, {"source": tuple(paths), "input.participant_from": "file"}, {}), 100)
     assert named.workers == 2 and not named.notices
+
+
+def test_a_column_below_a_header_of_two_levels_is_named(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book, draw = openpyxl.Workbook(), random.Random(1)
+    for row in (("Study 4",), (), ("participant", "Stimuli", None, None, "Response")):
+        book.active.append(row)
+    book.active.append((None, "reference", "left", "right", "choice"))
+    for number in range(40):
+        anchor, *shown = draw.sample(OBJECTS, 3)
+        book.active.append((None if number % 10 else f"S{number}", anchor, *shown, draw.choice(shown)))
+    book.save(tmp_path / "a.xlsx")
+    says, _ = doubts(tmp_path / "a.xlsx")
+    assert any("a column without a name holds 'S0', 'S10', …" in text for text in says)
