@@ -64,9 +64,9 @@ class Sheet(ByteStream):
         """The name of the sheet that is read."""
         return str(self._book.worksheets[0].title)
 
-    def others(self) -> Iterator[tuple[str, Iterator[list[str]]]]:
-        """The names of the other sheets, and their rows as texts."""
-        for sheet in self._book.worksheets[1:]:
+    def sheets(self) -> Iterator[tuple[str, Iterator[list[str]]]]:
+        """The names of all sheets, and their rows as texts."""
+        for sheet in self._book.worksheets:
             yield str(sheet.title), ([_text(cell) for cell in row] for row in sheet.iter_rows(values_only=True))
 
     def close(self) -> None:

@@ -30,6 +30,7 @@ from stream_engine.formats.vocabulary import (
     PLACES,
     ROUNDS,
     SIDES,
+    SPATIAL,
     TRUTH,
     Places,
     place_in,
@@ -252,7 +253,19 @@ def _coded(column: Column, group: Sequence[Column], by_index: bool) -> Iterator[
         doubt = f"{column.name} ({', '.join(good)}) could be letters for the sides, or keys as they lie on a keyboard"
         as_keys = {text: names[place] for text, place in keys.items()}
         yield Answer((column.name,), "position", as_keys, "the keys lie so", doubt, frozenset(keys))
+    if _other_sides(good, names):
+        doubt = f"{column.name} names other sides ({', '.join(good)}) than {', '.join(names)}"
+        turned = {text: names[1 - place] for text, place in good.items()}
+        yield Answer((column.name,), "position", turned, "the other way round", doubt, frozenset(good))
     yield Answer((column.name,), "position", codes, why, doubt, frozenset(good))
+
+
+def _other_sides(places: Mapping[str, int], names: tuple[str, ...]) -> bool:
+    """Whether answers are sides such as up and down, and two columns other ones, such as left and right."""
+    is_side = all(ENDS & {*words_of(text)} and column_of(text, names) < 0 for text in places)
+    orders = [order for order in SPATIAL if len(order) == 2]
+    named = [order for order in orders if all(place_in(words_of(name), order) == n for n, name in enumerate(names))]
+    return is_side and len(names) == 2 and bool(named) and len({*places.values()}) == 2
 
 
 def _numbered(name: str, numbers: set[int], size: int, by_index: bool) -> Iterator[Answer]:

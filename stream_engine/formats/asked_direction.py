@@ -20,8 +20,8 @@ _FARTHER_ALONE = accentless(  # that are not said of objects
 
 MAX_VERSIONS = 6  # of a question or an instruction
 _QUESTIONS = accentless(
-    "question instruction instructions prompt task wording polarity direction coding frage anweisung instruktion "
-    "aufgabe consigne tache pregunta instruccion tarea domanda istruzione compito vraag instructie opdracht"
+    "question instruction instructions prompt wording polarity direction frage anweisung instruktion consigne pregunta "
+    "instruccion domanda istruzione vraag instructie"
 )
 _TURNED = SWAP | accentless(
     "inverse invers negated negative negativ umgekehrt verneint inverso inversa omgekeerd opposite"

@@ -153,10 +153,13 @@ class Decoder:
         self.event_fields = fields_of(options)
         self.options, self._fast = options, fast and not self.event_fields.by_definition
         if has_placeholders(options):
+            names = _wide_names(options)
+            table = 'Save it as a table and read that: pandas.read_json("FILE", lines=True).to_csv("FILE.csv", '
+            table += "index=False); without lines=True for a file that is one list"
+            lists = "Of lists within records, save all lines as one list, and read that: jq -s . FILE > FILE.json"
             raise UnusableOptions(
-                f"got several questions per record ({_wide_names(options)}), expected one: JSON holds one question per "
-                'record. Save it as a table and read that: pandas.read_json("FILE", lines=True).to_csv("FILE.csv", '
-                "index=False); without lines=True for a file that is one list"
+                f"got several questions per record ({names}), expected one: JSON holds one question per record. "
+                f"{lists if '.{n}.' in names else table}"
             )
         self.unknown: dict[str, None] = {}
         self._sources = [source for source in sorted(self.event_fields.inputs) if _is_plain(source)]

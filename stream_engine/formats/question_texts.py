@@ -98,7 +98,8 @@ def asked(text: str) -> Asked:
         return _asked_unspaced(text[:400])
     text = _SHORT.sub(" not ", _IDIOMS.sub(" ", text[:400]))
     clauses = [(words_of(clause), "?" in clause) for clause in _CLAUSE.findall(text)]
-    if " " not in text.strip() or sum(len(words) for words, _ in clauses) < MIN_WORDS:
+    n_words = sum(len(words) for words, _ in clauses)
+    if " " not in text.strip() or (n_words < MIN_WORDS and "?" not in text):
         return Asked(asks(text))
     no_is_in = bool(_PORTUGUESE & {word for words, _ in clauses for word in words})
     parts = [_clause(words, question or bool(_ASKING & {*words}), no_is_in) for words, question in clauses]

@@ -17,6 +17,7 @@ from stream_engine.formats.answers import (
     shown_in,
 )
 from stream_engine.formats.asked_direction import asked_sign, sign_in_name
+from stream_engine.formats.event_fields import place_of
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.reading import Proposal
 from stream_engine.formats.record_columns import Column, Records
@@ -224,8 +225,16 @@ def _of_answer(records: Records, group: list[Column], answer: Answer) -> Iterato
             doubt += "could be the odd one out"
             others = tuple(name for name in names if name != never.name)
             fields = {"anchor": (never.name,), "shown": others, "chosen": answer.columns}
-            why = f"{never.name} is never the answer"
-            yield Proposal("pick", fields, answer, why, rank, doubt, sign < 0)
+            why, of_two = f"{never.name} is never the answer", answer
+            if answer.by != "name":
+                first = 0 if answer.by == "index" else 1
+                places = {
+                    text: place_of(answer.codes.get(text, text), names, first)
+                    for text in sorted(records.columns[answer.columns[0]].distinct)
+                }
+                codes = {text: names[place] for text, place in places.items() if 0 <= place < size}
+                of_two = answer._replace(by="position", codes=codes, accepted=frozenset(codes))
+            yield Proposal("pick", fields, of_two, why, rank, doubt, sign < 0)
             kinds, central = ["odd_one_out"], False
         for kind in kinds[::-1] if central else kinds:
             fields = {"objects": names, "odd" if kind == "odd_one_out" else "central": answer.columns}
@@ -236,13 +245,18 @@ MIN_ANSWERED_ROWS = 20  # after which an object at each of three places was the 
 
 
 def _never_chosen(records: Records, group: Sequence[Column], answer: Answer) -> Column | None:
-    """Which of three columns never holds the answer, where answers are names and the two others do."""
-    if len(group) != 3 or answer.by != "name" or len(answer.columns) != 1:
+    """Which of three columns never holds the answer, where the two others do."""
+    if len(group) != 3 or answer.by not in ("name", "position", "index") or len(answer.columns) != 1:
         return None
-    rows = [*zip(records.columns[answer.columns[0]].texts, *(column.texts for column in group))]
-    rows = [(text, three) for text, *three in rows if text in three]
-    never = [column for place, column in enumerate(group) if all(three[place] != text for text, three in rows)]
-    return never[0] if len(never) == 1 and len(rows) >= MIN_ANSWERED_ROWS else None
+    texts, names = records.columns[answer.columns[0]].texts, tuple(column.name for column in group)
+    if answer.by == "name":
+        rows = [*zip(texts, *(column.texts for column in group))]
+        places = [three.index(text) for text, *three in rows if text in three]
+    else:
+        first = 0 if answer.by == "index" else 1
+        places = [place_of(answer.codes.get(text, text), names, first) for text in texts if text is not None]
+    never = [column for place, column in enumerate(group) if place not in places]
+    return never[0] if len(never) == 1 and len(places) >= MIN_ANSWERED_ROWS else None
 
 
 def _of_counts(records: Records, group: list[Column]) -> Iterator[Proposal]:

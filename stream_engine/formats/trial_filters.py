@@ -145,7 +145,8 @@ def distinguishing_filters(records: Records, good: Sequence[bool], other: Sequen
 
 
 _TRAINING = re.compile(r"training.*", re.I)
-_TRAIN = re.compile(r"train([ _-]?(trials?|block|phase))?", re.I)  # may be a part of the data
+_TRAIN = re.compile(r"train([ _-]?(trials?|block|phase))?", re.I)
+_PARTS_OF_DATA = {"set", "sample", "split", "fold", "alg"}  # on which models are trained
 _TEST_SET = re.compile(r"test.*|valid.*|hold.?out.*|check.*", re.I)
 
 
@@ -176,9 +177,10 @@ def practice(records: Records, objects: Sequence[str]) -> Filters | None:
                 return Filters("practice", {f"{name}!=": LIST_SEPARATOR.join(true)}, f"{name} says so")
             continue
         kind = bool(RECORD_KIND_WORDS & set(column.words))
+        of_trials = kind and not _PARTS_OF_DATA & set(column.words)
         practice_values = sorted(text for text in column.distinct if is_practice(text, kind))
         training = sorted(
-            text for text in column.distinct if _TRAINING.fullmatch(text) or (kind and _TRAIN.fullmatch(text))
+            text for text in column.distinct if _TRAINING.fullmatch(text) or (of_trials and _TRAIN.fullmatch(text))
         )
         others = {*column.texts} - set(practice_values) - set(training)
         if practice_values and others:

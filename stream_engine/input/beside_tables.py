@@ -65,7 +65,7 @@ def _of_workbook(path: str) -> Iterator[Beside]:
     try:
         with closing(Sheet(path)) as sheet:
             yield Beside("name", f"the name of the sheet {sheet.title}", sheet.title)
-            for title, rows in sheet.others():
+            for title, rows in islice(sheet.sheets(), 1, None):
                 for text in _by_first_cell(islice(rows, MAX_ROWS_OF_SHEET)):
                     yield Beside("sheet", f"the sheet {title}", text)
     except (UnusableSource, SourceFailed, OSError, ValueError):
@@ -84,7 +84,8 @@ def _by_first_cell(rows: Iterable[list[str]]) -> list[str]:
 
 _BOOKS = frozenset(
     words_of(
-        "codebook code codes coding codeplan codings dictionary datadictionary readme legend keys variables labels "
+        "codebook code codes coding codeplan codings dictionary datadictionary readme legend legende leyenda "
+        "legenda keys variables labels "
         "kodierung kodierplan kodebuch variablen liesmich lisezmoi codage dictionnaire leeme codigos diccionario "
         "leggimi"
     )
@@ -99,8 +100,14 @@ def _of_code_books(folder: Path, answers: set[str]) -> Iterator[Beside]:
     try:
         beside = sorted(path for path in islice(folder.iterdir(), MAX_FILES_BESIDE) if _BOOKS & {*words_of(path.stem)})
         for path in beside:
-            is_text = path.suffix.casefold() in (*_TABLES, ".txt", ".md", "") and str(path) not in answers
-            if not is_text or not path.is_file() or path.stat().st_size > MAX_BYTES_BESIDE:
+            if str(path) in answers or not path.is_file() or path.stat().st_size > MAX_BYTES_BESIDE:
+                continue
+            if path.suffix.casefold() == ".xlsx":
+                with closing(Sheet(str(path))) as sheet:
+                    for _, rows in sheet.sheets():
+                        for text in _by_first_cell(islice(rows, MAX_ROWS_OF_SHEET)):
+                            yield Beside("file", f"the file {path.name} beside it", text)
+            if path.suffix.casefold() not in (*_TABLES, ".txt", ".md", ""):
                 continue
             lines = path.read_text("utf-8-sig", "replace").splitlines()
             if sign := _TABLES.get(path.suffix.casefold()):
@@ -108,7 +115,7 @@ def _of_code_books(folder: Path, answers: set[str]) -> Iterator[Beside]:
                 lines = _by_first_cell(csv.reader(lines, delimiter=sign))
             for text in filter(None, map(str.strip, lines)):
                 yield Beside("file", f"the file {path.name} beside it", text)
-    except (OSError, ValueError, csv.Error):
+    except (UnusableSource, SourceFailed, OSError, ValueError, csv.Error):
         return  # it is no source
 
 

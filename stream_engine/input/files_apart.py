@@ -1,12 +1,15 @@
 """Several files that are not read in one way: some ask for the farther object, or one holds no answers."""
 
+from pathlib import PurePath
 from typing import NamedTuple
 
 from msgspec import structs
 
 from stream_engine.formats.asked_direction import farther_beside, sign_in_name
+from stream_engine.formats.record_columns import Column
+from stream_engine.formats.vocabulary import ROUNDS, words_of
 from stream_engine.input.beside_tables import lines_around, names_and_sheets
-from stream_engine.input.first_records import first_columns, first_of_files, paths_of
+from stream_engine.input.first_records import first_columns, first_of_files, first_records, paths_of
 from stream_engine.input.settings import Settings
 
 MAX_LINES_ABOVE = 3  # a header that may ask something
@@ -44,6 +47,24 @@ def _asks_for_farther(settings: Settings) -> str:
         return f'{where} says "{text[:80]}"'
     names = (name for name in first_columns(settings) if sign_in_name(name) < 0)
     return next((f"{settings.source[0]} has answers in column {name}" for name in names), "")
+
+
+def same_numbers(settings: Settings, name: str) -> str:
+    """What to say of participants who are numbers, and occur in several files that are not called sessions; "" where
+    there are none."""
+    if any((ROUNDS | {"day", "run", "part", "week"}) & {*words_of(PurePath(path).stem)} for path in paths_of(settings)):
+        return ""
+    people = [{*column.distinct} for path in paths_of(settings) if (column := _column(_of_one(settings, path), name))]
+    common = people[0].intersection(*people[1:]) if len(people) > 1 else set()
+    if not common or not all(text.isdecimal() for of_file in people for text in of_file):
+        return ""
+    some = ", ".join(sorted(common, key=int)[:3])
+    fact = f"{name} holds the same numbers in several files ({some}, …), and they count as the same participants: if "
+    return f"{fact}these are different people, write the file into {name}, too, such as A-1"
+
+
+def _column(settings: Settings, name: str) -> Column | None:
+    return first_records(settings).columns.get(name)
 
 
 def no_answers(settings: Settings) -> str:

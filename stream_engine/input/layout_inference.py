@@ -39,7 +39,7 @@ from stream_engine.formats.versions import doubtful_versions
 from stream_engine.input.answers_in_words import answers, in_words
 from stream_engine.input.beside_tables import lines_around, names_and_sheets
 from stream_engine.input.decoding import RecordDecoder
-from stream_engine.input.files_apart import FilesApart, files_apart, no_answers
+from stream_engine.input.files_apart import FilesApart, files_apart, no_answers, same_numbers
 from stream_engine.input.first_records import MAX_FILES, first_of_files, first_records, other_sheets, with_later_marks
 from stream_engine.input.misfit_headers import log_of_eprime, misfit_header
 from stream_engine.input.settings import Input, Settings
@@ -179,6 +179,7 @@ def _doubtful_rows(settings: Settings) -> list[Decision]:
     records, options = matching(first_records(settings), settings.input.where), event_options(settings)
     says = doubtful_versions(records, columns_of(records, options.columns), options.answers_by, options.codes)
     says += opposite_answers(_answers(settings), SCREEN in options.columns) if of_table else []
+    says += [text for text in [same_numbers(settings, "".join(options.columns.get("worker", ())))] if text]
     doubtful = [Decision(IN_DOUBT, "counted", text) for text in says]
     return [*doubts(records, options.columns, settings.input.drop_duplicates), *doubtful]
 

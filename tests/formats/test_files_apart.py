@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from stream_engine.formats.reading import in_doubt
 from stream_engine.input.layout_inference import prepare
 from stream_engine.input.settings.loading import load
 from tests.support.readings import comparisons
@@ -72,3 +73,11 @@ def test_an_odd_one_out_has_no_direction(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("image1,image2,image3,odd_one_out\n" + "a,b,c,a\nb,c,d,d\nc,d,e,d\n" * 9)
     assert "one meaning" in prepared(str(path), **{"input.answer_is": "farther"}).problem
+
+
+@pytest.mark.parametrize(("names", "is_named"), [(("lab_a", "lab_b"), True), (("session_1", "session_2"), False)])
+def test_numbers_of_participants_in_several_files_are_named(tmp_path, names, is_named):
+    paths = [saved(tmp_path, f"{name}.csv", seed=number) for number, name in enumerate(names)]
+    for path in paths:
+        Path(path).write_text(Path(path).read_text().replace("\np", "\n"))
+    assert any("in several files" in text for text in in_doubt(prepared(*paths).evidence)) == is_named

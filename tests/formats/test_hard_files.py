@@ -549,8 +549,8 @@ def test_a_header_that_is_repeated_is_said_of_columns_with_the_names_of_fields(t
 
 def test_the_best_and_the_worst_by_position_are_no_ratings(tmp_path):
     rows = [
-        {"target": a, "item1": b, "item2": c, "item3": d, "most": i + 1, "least": (i + 1) % 3 + 1}
-        for a, b, c, d, i in trials(shown=3)
+        {"target": a, "item1": b, "item2": c, "item3": d, "most": i + 1, "least": (i + n % 2 + 1) % 3 + 1}
+        for n, (a, b, c, d, i) in enumerate(trials(shown=3))
     ]
     (tmp_path / "t.csv").write_text(table(rows))
     refused = engine("preview", tmp_path / "t.csv", status=None)
@@ -585,3 +585,19 @@ def test_a_log_of_eprime_and_an_archive_are_named(tmp_path):
     assert "E-DataAid" in engine("preview", tmp_path / "log.txt", status=None).stderr
     (tmp_path / "a.zip").write_bytes(b"PK")
     assert "unpack it" in engine("preview", tmp_path / "a.zip", status=None).stderr
+
+
+def test_sides_that_are_none_of_the_columns_are_asked(tmp_path):
+    rows = [{"target": a, "left": b, "right": c, "answer": ("up", "down")[i]} for a, b, c, i in trials(shown=2)]
+    (tmp_path / "t.csv").write_text(table(rows))
+    refused = engine("preview", tmp_path / "t.csv", status=None)
+    codes = re.findall(r"--codes (\S+)", refused.stdout)
+    assert {*codes} == {"chosen:up=left,down=right", "chosen:up=right,down=left"}
+
+
+def test_a_third_object_that_no_position_names_may_be_what_the_others_are_compared_with(tmp_path):
+    rows = [{"item1": b, "item2": a, "item3": c, "response": (1, 3)[i]} for a, b, c, i in trials(shown=2)]
+    (tmp_path / "t.csv").write_text(table(rows))
+    refused = engine("preview", tmp_path / "t.csv", status=None)
+    offered = [line for line in refused.stdout.splitlines() if "report" in line and "--type pick" in line]
+    assert len(offered) == 1 and "chosen:1=item1,3=item3" in offered[0]

@@ -143,6 +143,8 @@ def test_comments_that_deny_something_are_no_questions(tmp_path):
     [
         ("Welches der beiden Bilder unterscheidet sich stärker vom Referenzbild?", -1),
         ("Quelle image diffère le plus du modèle ?", -1),
+        ("Welches passt schlechter?", -1),
+        ("Welches passt besser?", 1),
         ("Hangisi hedefe en az benziyor?", -1),
         ("Hangisi hedefe daha çok benziyor?", 1),
         ("Melyik hasonló jobban az alábbi képhez?", 1),
