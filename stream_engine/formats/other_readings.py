@@ -68,10 +68,9 @@ def _in_file(records: Records, draft: Draft, names: Sequence[str], answers: Set[
     named = [(place, text) for place, text in texts if {*words_of(answered)} <= {*words_of(text)}]
     of_none = [(place, text) for place, text in texts if not any(words <= {*words_of(text)} for words in others)]
     book = key_mapping(Records({}, 0), names, answers, set(), named or of_none)
-    if book is None or (book.doubt and not named):
+    if book is None or not all(book.means.values()) or not book.differs(draft.answer.by, draft.answer.codes, names):
         return None
-    differs = book.doubt or book.differs(draft.answer.by, draft.answer.codes, names)
-    return book._replace(doubt=book.doubt or "could be about these answers") if differs else None
+    return book._replace(doubt=book.doubt or "could be about these answers")
 
 
 def _in_other_codes(mapping: KeyMapping, draft: Draft, reading: Reading, answers: Set[str]) -> list[Reading]:
@@ -80,12 +79,12 @@ def _in_other_codes(mapping: KeyMapping, draft: Draft, reading: Reading, answers
     answered = next(field for field in ANSWERS if field in draft.fields)
     first = 0 if draft.answer.by == "index" else 1
     places = {answer: place_of(draft.answer.codes.get(answer, answer), names, first) for answer in answers}
-    text = next(iter(mapping.means))
+    ((text, means),) = mapping.means.items()
     fact = f'{mapping.name} says "{text[:80]}", which {mapping.doubt}: what does {draft.answer.columns[0]} mean?'
-    if len(names) != 2 or {*places.values()} != {0, 1}:
+    if not means and (len(names) != 2 or {*places.values()} != {0, 1}):
         doubt = Decision(IN_DOUBT, "read", f"{fact} Compare the first answers with what was answered")
         return [reading._replace(evidence=(*reading.evidence, doubt))]
-    codes = codes_of({answer: 1 - place for answer, place in places.items()}, names)
+    codes = codes_of(means or {answer: 1 - place for answer, place in places.items()}, names)
     reading = reading._replace(doubt=fact)
     return [reading, reading._replace(answers_by="position", codes={answered: codes})]
 

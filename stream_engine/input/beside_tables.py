@@ -14,9 +14,10 @@ from connectors import SourceFailed, UnusableSource
 from connectors.files.workbooks import Sheet
 from stream_engine.formats.record_columns import Beside
 from stream_engine.formats.vocabulary import words_of
-from stream_engine.input.first_records import first_of_files, paths_of
+from stream_engine.input.first_records import first_columns, first_of_files, paths_of
 from stream_engine.input.settings import Settings
 
+MAX_LINES_ABOVE = 4  # of a table, with its header
 MAX_LENGTH = 2000  # characters of a text
 
 
@@ -25,7 +26,7 @@ def names_and_sheets(settings: Settings) -> tuple[Beside, ...]:
     texts: list[Beside] = []
     paths = paths_of(settings)
     for folder in dict.fromkeys(PurePath(path).parent for path in paths):
-        texts += _of_code_books(Path(folder), {*paths})
+        texts += _of_code_books(Path(folder), {*paths}, settings)
     for path in paths:
         texts.append(Beside("name", f"the name of the file {PurePath(path).name}", PurePath(path).stem))
         if path.casefold().endswith(".xlsx"):
@@ -84,8 +85,7 @@ def _by_first_cell(rows: Iterable[list[str]]) -> list[str]:
 
 _BOOKS = frozenset(
     words_of(
-        "codebook code codes coding codeplan codings dictionary datadictionary readme legend legende leyenda "
-        "legenda keys variables labels "
+        "codebook codes codeplan dictionary datadictionary readme legend legende leyenda legenda "
         "kodierung kodierplan kodebuch variablen liesmich lisezmoi codage dictionnaire leeme codigos diccionario "
         "leggimi"
     )
@@ -94,9 +94,9 @@ MAX_FILES_BESIDE, MAX_BYTES_BESIDE = 100, 100_000
 _TABLES = {".csv": ",", ".tsv": "\t"}
 
 
-def _of_code_books(folder: Path, answers: set[str]) -> Iterator[Beside]:
-    """What stands in small files of text beside the answers that are called like code books: a table by its first
-    cells, or line by line."""
+def _of_code_books(folder: Path, answers: set[str], settings: Settings) -> Iterator[Beside]:
+    """What stands in small files beside the answers that are called like code books: a table by its first cells, or
+    line by line. A table with the columns of the answers holds others."""
     try:
         beside = sorted(path for path in islice(folder.iterdir(), MAX_FILES_BESIDE) if _BOOKS & {*words_of(path.stem)})
         for path in beside:
@@ -112,7 +112,11 @@ def _of_code_books(folder: Path, answers: set[str]) -> Iterator[Beside]:
             lines = path.read_text("utf-8-sig", "replace").splitlines()
             if sign := _TABLES.get(path.suffix.casefold()):
                 sign = ";" if sign == "," and lines and lines[0].count(";") > lines[0].count(",") else sign
-                lines = _by_first_cell(csv.reader(lines, delimiter=sign))
+                rows = [*csv.reader(lines, delimiter=sign)]
+                names = {*first_columns(settings)}
+                if any(len(names.intersection(row)) > 2 for row in rows[:MAX_LINES_ABOVE]):
+                    continue
+                lines = _by_first_cell(rows)
             for text in filter(None, map(str.strip, lines)):
                 yield Beside("file", f"the file {path.name} beside it", text)
     except (UnusableSource, SourceFailed, OSError, ValueError, csv.Error):
