@@ -235,6 +235,8 @@ def _coded(column: Column, group: Sequence[Column], by_index: bool) -> Iterator[
         if size != 3 or numbers != {0, 1} or counts.total() < MIN_INDEX_ROWS:  # else it is about two of the three
             yield from _numbered(column.name, numbers, size, by_index)
         return
+    if share == 1 and len(numbers) == len(counts) > size + 1 and numbers == {*range(min(numbers), max(numbers) + 1)}:
+        return  # a scale
     good = _places(counts, size, names) or _keys(counts, size, names)
     if not _are_most(good, counts):
         return

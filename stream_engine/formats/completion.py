@@ -12,6 +12,7 @@ from stream_engine.formats.other_readings import (
     asked_in_words,
     both_directions,
     by_key_mapping,
+    exchanged_for_some,
     in_other_order,
     unsure_directions,
     with_objects,
@@ -54,6 +55,8 @@ def completed(
     reading = draft.reading()
     if (gaps := _with_gaps(trials)) is not None and draft.participant is None and not wide:
         return [], Obstacle(gaps.fact, gaps, reading)
+    if fact := exchanged_for_some(fits, draft, questions):
+        return [], Obstacle(fact)
     parts = by_key_mapping(fits, draft, reading, questions)
     if len(parts) > 1:
         by_rows = parts[0].where != parts[1].where

@@ -18,7 +18,7 @@ from stream_engine.formats.question_texts import UNKNOWN
 from stream_engine.formats.reading import FLIPPED, IN_DOUBT, Decision, Reading, flipped
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.shown_orders import listed, shown_order
-from stream_engine.formats.vocabulary import words_of
+from stream_engine.formats.vocabulary import SWAP, accentless, words_of
 
 
 def by_key_mapping(records: Records, draft: Draft, reading: Reading, questions: Sequence[str]) -> list[Reading]:
@@ -57,6 +57,30 @@ def by_key_mapping(records: Records, draft: Draft, reading: Reading, questions: 
         )
         for where, codes in coded
     ]
+
+
+_EXCHANGED = SWAP | accentless(
+    "counterbalanced counterbalancing counterbalance even opposite inverse umgekehrt ausbalanciert contrebalance "
+    "contrabalanceado invers inversa inverso"
+)
+
+
+def exchanged_for_some(records: Records, draft: Draft, questions: Sequence[str]) -> str:
+    """What to say of a text beside the cells that spells out what answers mean, and that it was otherwise for some; ""
+    where there is none."""
+    names = next((draft.fields[field] for field in ("shown", "objects") if field in draft.fields), ())
+    if draft.answer.by not in ("position", "index") or len(draft.answer.columns) != 1:
+        return ""
+    (name,) = draft.answer.columns
+    answers = {*draft.answer.codes_of(records.columns[name])}
+    texts = [("the header", text) for text in (name, *questions)]
+    texts += [(beside.place, beside.text) for beside in records.beside if beside.kind != "name"]
+    for place, text in texts:
+        if _EXCHANGED & {*words_of(text)} and key_mapping(Records({}, 0), names, answers, set(), [(place, text)]):
+            fact = f'{place} says "{text[:120]}": {name} could mean the other object in some rows; next: add a column '
+            meant = ", ".join(f"{answer}={column}" for answer, column in zip(sorted(answers), names))
+            return f"{fact}that says in each row what answers mean there, such as {meant}"
+    return ""
 
 
 def _in_file(records: Records, draft: Draft, names: Sequence[str], answers: Set[str]) -> KeyMapping | None:

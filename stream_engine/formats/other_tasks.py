@@ -21,6 +21,7 @@ PILES = frozenset(
 SLIDERS = frozenset(words_of("slider slide vas scale schieberegler regler curseur deslizador"))
 RANKS = frozenset(words_of("rank rang ranking rango rangliste ranked place"))
 SIGNS = (" - ", " – ", " — ", " vs. ", " vs ", " / ", " & ", " + ", "/", "_vs_", "&", "+", "–")
+MAX_SIGNED = 11  # of numbers on both sides of 0, that say by degrees which of two objects it was
 MIN_PAIRS = 10  # cells that hold two objects each
 MIN_COORDINATES = 20  # different values of a position
 
@@ -215,9 +216,12 @@ def _slider(records: Records, columns: Sequence[Column]) -> str:
     """Numbers of a slider or a scale beside two objects, or an anchor and two objects."""
     who = participant(records, False)
     objects = [column for column in columns if column is not who and is_textual([column]) and len(column.distinct) > 2]
-    for column in (column for column in columns if SLIDERS & set(column.words) or "similarity" in column.words):
+    for column in columns:
         numbers = _numbers(column)
-        if numbers is None or len({*numbers}) < 5:
+        called = SLIDERS & {*column.words} or "similarity" in column.words
+        if numbers is None or column is who or not (called or -min(numbers) == max(numbers) < MAX_SIGNED):
+            continue
+        if len({*numbers}) < (5 if called else 3):
             continue
         if len(objects) == 2:
             names = ", ".join(each.name for each in objects)

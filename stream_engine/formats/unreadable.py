@@ -18,7 +18,7 @@ from stream_engine.formats.answers import (
     shown_in,
 )
 from stream_engine.formats.changed_names import spelt_as_numbers
-from stream_engine.formats.event_fields import filter_of
+from stream_engine.formats.event_fields import filter_of, place_of
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.long_tables import MIN_NUMBERED, melted
 from stream_engine.formats.other_tasks import of_other_task
@@ -187,7 +187,7 @@ def _of_kind(records: Records) -> str:
     if groups and not answered:
         return _without_answer(records, columns, groups[0])
     if answered:
-        return _of_answer(answered, groups[0]) if groups else _without_objects(records, columns, answered)
+        return _of_answer(records, answered, groups[0]) if groups else _without_objects(records, columns, answered)
     return ""
 
 
@@ -221,12 +221,35 @@ def _without_objects(records: Records, columns: Sequence[Column], answered: Sequ
     return f"{fact}; {RESHAPE}" if alike > 2 or len(others) < 3 else fact
 
 
-def _of_answer(answered: Sequence[Column], group: Sequence[Column]) -> str:
+def _one_of_several(records: Records, answer: Column, group: Sequence[Column]) -> str:
+    """What to say of an answer that names one of more than three objects, and nothing that they are compared with."""
+    names = [column.name for column in group]
+    fact = f"column {answer.name} names one of {len(group)} objects ({', '.join(names)}): expected three, or an anchor"
+    if sign_of(answer.words) >= 0:
+        return f"{fact}; next: if they were compared with an object, add a column with it, called anchor"
+    who = f"'participant': row[{people.name!r}], " if (people := participant(records, False)) is not None else ""
+    odd, named = f"row[{answer.name!r}]", ""
+    if named_share(answer, group) < MIN_FIT:
+        place = f"row[{names}].iloc[int({odd}) - 1]" if all(map(str.isdecimal, answer.distinct)) else f"row[{odd}]"
+        named = f"table[{answer.name!r}] = [{place} for _, row in table.iterrows()]; "
+    others = f"itertools.combinations([name for name in row[{names}] if name != {odd}], 2)"
+    step = (
+        f"{named}pandas.DataFrame([{{{who}'item1': one, 'item2': other, 'item3': {odd}, 'odd': {odd}}} for _, row in "
+    )
+    step += f"table.iterrows() for one, other in {others}]).to_csv('threes.csv', index=False)"
+    fact += "; that any two of the others are more alike than one of them and the odd one is an assumption; next: if "
+    return f"{fact}you assume it, in pandas, {step}, then stream-engine preview threes.csv"
+
+
+def _of_answer(records: Records, answered: Sequence[Column], group: Sequence[Column]) -> str:
     """What to say of an answer beside the columns of objects that it may be about."""
     answer, names, size = answered[0], ", ".join(column.name for column in group), len(group)
+    by_column = all(
+        place_of(text, tuple(column.name for column in group), 1) in range(size) for text in answer.distinct
+    )
+    if size > 3 and (by_column or named_share(answer, group) >= MIN_FIT):
+        return _one_of_several(records, answer, group)
     if named_share(answer, group) >= MIN_FIT:
-        if size > 3:
-            return f"column {answer.name} names one of {size} objects ({names}): expected three, or an anchor"
         return f"column {answer.name} names one of {names}, and no column what they were compared with"
     if spelt := spelt_otherwise(answer, group):
         return (

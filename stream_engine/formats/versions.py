@@ -26,7 +26,7 @@ _COUNTERBALANCE = SWAP | {
     *("keys", "keyset", "assignment", "handedness", "tastenbelegung", "zuordnung", "contrabalanceo"),
 }
 _VERSION = {
-    *("condition", "group", "version", "list", "order", "form", "variant", "set", "cond", "bedingung", "gruppe"),
+    *("condition", "group", "version", "order", "form", "variant", "set", "cond", "bedingung", "gruppe"),
     *("groupe", "condicion", "grupo", "versie", "groep", "versione", "gruppo", "condizione", "versao", "grupa"),
 }
 _KEYCODES = {str(code) for code in (*range(65, 91), *range(37, 41))}

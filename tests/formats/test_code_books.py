@@ -124,3 +124,12 @@ def test_a_code_book_below_the_table_is_read(tmp_path):
     below = "\nCodes:\nchoice 1 = right picture\nchoice 2 = left picture\n"
     (tmp_path / "a.csv").write_text(table("choice", "")[0] + below)
     assert inferred(tmp_path / "a.csv").settings.input.codes == {"chosen": {"1": "right", "2": "left"}}
+
+
+def test_keys_that_were_exchanged_for_some_are_asked(tmp_path):
+    above = "# 1 = left, 2 = right for odd numbers of participants; reversed for even ones"
+    (tmp_path / "a.csv").write_text(table("choice", above)[0])
+    problem = inferred(tmp_path / "a.csv").problem
+    assert (
+        above in problem and "1=left, 2=right" in problem and "stream-engine run" not in problem.partition("; next")[0]
+    )

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 import re
 import shlex
@@ -601,3 +602,33 @@ def test_a_third_object_that_no_position_names_may_be_what_the_others_are_compar
     refused = engine("preview", tmp_path / "t.csv", status=None)
     offered = [line for line in refused.stdout.splitlines() if "report" in line and "--type pick" in line]
     assert len(offered) == 1 and "chosen:1=item1,3=item3" in offered[0]
+
+
+@pytest.mark.parametrize("form", ["name", "position", "column"])
+def test_the_odd_one_of_four_is_refused_with_what_makes_threes_of_it(tmp_path, monkeypatch, form):
+    monkeypatch.chdir(tmp_path)
+    rows = []
+    for n, (*four, _, i) in enumerate(trials(shown=4)):
+        odd = {"name": four[i], "position": i + 1, "column": f"img{i + 1}"}[form]
+        rows.append({"participant": n % 4, **{f"img{at}": name for at, name in enumerate(four, 1)}, "odd": odd})
+    (tmp_path / "t.csv").write_text(table(rows))
+    refused = engine("preview", tmp_path / "t.csv", status=None).stderr
+    line = refused.partition("in pandas, ")[2].partition(", then stream-engine")[0]
+    exec(line, {"table": pandas.read_csv("t.csv"), "pandas": pandas, "itertools": itertools})
+    found = json.loads(engine("preview", tmp_path / "threes.csv", "--json").stdout)
+    assert "odd_one_out" in found["read_as"] and found["events"] == 120
+
+
+def test_numbers_on_both_sides_of_zero_are_degrees(tmp_path):
+    rows = [
+        {"target": a, "left": b, "right": c, "preference": (-1, 1)[i] * (n % 3 + 1)}
+        for n, (a, b, c, i) in enumerate(trials(shown=2))
+    ]
+    (tmp_path / "t.csv").write_text(table(rows))
+    assert "by degrees" in engine("preview", tmp_path / "t.csv", status=None).stderr
+
+
+def test_a_scale_of_six_is_no_answer_with_other_answers(tmp_path):
+    rows = [{"target": a, "left": b, "right": c, "answer": n % 6 + 1} for n, (a, b, c, _) in enumerate(trials(shown=2))]
+    (tmp_path / "t.csv").write_text(table(rows))
+    assert "--where" not in engine("preview", tmp_path / "t.csv", status=None).stderr
