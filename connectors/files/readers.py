@@ -81,7 +81,7 @@ def kind_of(path: str, format: str | None, layout: TextLayout = PLAIN_TEXT) -> K
     if name is None:
         raise UnusableSource(
             f"{path}: no format is known by the suffix {suffix!r}; known: {' '.join(KINDS)}, those of text "
-            f"also with {' or '.join(CODECS)}; {_next_step(suffix)}"
+            f"also with {' or '.join(CODECS)}; {_STEPS.get(suffix, _STEPS[''])}"
         )
     if compression and name not in FRAMINGS:
         raise UnusableSource(f"{path}: only text files can be compressed as a whole; decompress it first")
@@ -90,11 +90,14 @@ def kind_of(path: str, format: str | None, layout: TextLayout = PLAIN_TEXT) -> K
     return Kind(name, compression, layout, name == "json" and suffix == ".json")
 
 
-def _next_step(suffix: str) -> str:
-    """What to do with a file whose format is not known by its suffix."""
-    if suffix in (".zip", ".7z", ".rar", ".tar", ".tgz"):
-        return "unpack it, and name the files of answers"
-    return "or name the format; or export the answers as CSV or Excel"
+_STEPS = {  # what to do with a file whose format is not known, by its suffix
+    "": "or name the format; or export the answers as CSV or Excel",
+    **dict.fromkeys((".zip", ".7z", ".rar", ".tar", ".tgz"), "unpack it, and name the files of answers"),
+    **dict.fromkeys((".xls", ".ods", ".numbers"), "save the sheet of the answers as .xlsx or CSV"),
+    **dict.fromkeys((".npz", ".mat", ".h5"), "save one array of it with numpy.save as .npy, or a table as CSV"),
+    ".rds": "in R, write.csv(readRDS('FILE.rds'), 'FILE.csv', row.names = FALSE)",
+    ".sav": "in pandas, pandas.read_spss('FILE.sav').to_csv('FILE.csv', index=False)",
+}
 
 
 def _begins_as_json(path: str) -> bool:

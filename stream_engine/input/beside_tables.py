@@ -112,11 +112,11 @@ def _of_code_books(folder: Path, answers: set[str], settings: Settings) -> Itera
             lines = path.read_text("utf-8-sig", "replace").splitlines()
             if sign := _TABLES.get(path.suffix.casefold()):
                 sign = ";" if sign == "," and lines and lines[0].count(";") > lines[0].count(",") else sign
-                rows = [*csv.reader(lines, delimiter=sign)]
+                table = [*csv.reader(lines, delimiter=sign)]
                 names = {*first_columns(settings)}
-                if any(len(names.intersection(row)) > 2 for row in rows[:MAX_LINES_ABOVE]):
+                if any(len(names.intersection(row)) > 2 for row in table[:MAX_LINES_ABOVE]):
                     continue
-                lines = _by_first_cell(rows)
+                lines = _by_first_cell(table)
             for text in filter(None, map(str.strip, lines)):
                 yield Beside("file", f"the file {path.name} beside it", text)
     except (UnusableSource, SourceFailed, OSError, ValueError, csv.Error):
