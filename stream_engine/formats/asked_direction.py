@@ -138,7 +138,7 @@ def farther_beside(texts: Iterable[Beside], of_ranks: bool = False) -> Iterator[
         words = {*words_of(text)}
         named = bool(words & _FARTHER_ALONE) and not words & NEARER
         farther = asks(text) < 0 if kind == "name" else _instructs(text) and asked(text).sign < 0
-        last = of_ranks and kind != "name" and end_of_first(text) < 0
+        last = of_ranks and kind in ("line", "sheet") and end_of_first(text) < 0
         if (kind in ("name", "line") and (named or farther)) or last:
             yield place, text
 

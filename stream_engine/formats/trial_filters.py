@@ -177,7 +177,8 @@ def practice(records: Records, objects: Sequence[str]) -> Filters | None:
                 return Filters("practice", {f"{name}!=": LIST_SEPARATOR.join(true)}, f"{name} says so")
             continue
         kind = bool(RECORD_KIND_WORDS & set(column.words))
-        of_trials = kind and not _PARTS_OF_DATA & set(column.words)
+        halves = any(_TEST_SET.fullmatch(text) for text in column.distinct)
+        of_trials = kind and halves and not _PARTS_OF_DATA & set(column.words)
         practice_values = sorted(text for text in column.distinct if is_practice(text, kind))
         training = sorted(
             text for text in column.distinct if _TRAINING.fullmatch(text) or (of_trials and _TRAIN.fullmatch(text))
@@ -191,7 +192,6 @@ def practice(records: Records, objects: Sequence[str]) -> Filters | None:
             )
         if training and others:
             filters = Filters("practice", {f"{name}!=": LIST_SEPARATOR.join(training)}, f"{name} is {training[0]}")
-            halves = any(_TEST_SET.fullmatch(text or "") for text in others)
             doubt = f"{name} may say what is practice, or which part of the data to train models on"
             return (
                 filters._replace(doubt=doubt)

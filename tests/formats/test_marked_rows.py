@@ -246,6 +246,8 @@ def test_rows_of_a_training_stage_are_asked(tmp_path):
     assert "stage may say what is practice" in result.output and "stage!=train" in result.output
     split = trials(split=lambda number: "train" if number % 4 < 2 else "test")  # of the data
     assert "read as" in CliRunner().invoke(command, [str(saved(tmp_path, split))]).output
+    vehicles = trials(type=lambda number: ("train", "bus", "car")[number % 3])
+    assert "excluded" not in CliRunner().invoke(command, [str(saved(tmp_path, vehicles))]).output
 
 
 def test_a_session_that_a_platform_recorded_is_a_participant(tmp_path):
