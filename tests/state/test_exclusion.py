@@ -120,7 +120,8 @@ def test_a_state_keeps_everything(tmp_path):
     """Excluded, fitted and reported without; included again, the snapshot is the one before."""
     store = Store(tmp_path)
     store.publish(snapshot_of(events(quadruplets=0.0)))
-    apply_exclusion(store, ("participant=w1", "participant=w2"), ())
+    assert "2 participants (w1, w2)" in apply_exclusion(store, ("participant=w1", "participant=w2"), ())
+    assert "nothing changed" in apply_exclusion(store, ("participant=w1",), ())
     assert store.excluded() == store.published().excluded == ("w1", "w2")
     assert store.published().snapshot.counters["comparisons"] == 160
     assert store.named("latest").counters["comparisons"] == 240
