@@ -5,16 +5,20 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from stream_engine.data.threads import ONE_THREAD
-from stream_engine.refits import ENDS_EARLY, NEEDED_ARTIFACT
+from stream_engine.input.settings import RefitSettings
+from stream_engine.refits import ENDS_EARLY, NEEDED_ARTIFACT, REFITS
+from stream_engine.service.forked_commands import ForkServer
 
+COMMAND = "stream_engine.commands.command_line", "stream_engine.commands.refit"
+ORIGIN = ForkServer((*COMMAND, *(REFITS[kind] for kind in RefitSettings().kinds)))  # of refits; begun with the run
+IDLE_SECONDS = 120.0  # without a refit, after which the memory of `ORIGIN` is returned
 LESS_URGENT = 5  # added to the niceness: a third of the processor's time where another one is in need of it
 
 
@@ -39,16 +43,11 @@ class _RefitProcess:
         environment: Mapping[str, str] = MappingProxyType({}),
     ):
         self.kind, self.sequence, self.started = kind, sequence, time.monotonic()
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, **ONE_THREAD, **environment},
-            start_new_session=True,
-        )
-        self._stdout = cast(IO[bytes], self.process.stdout)  # pipes, as asked for
-        self._stderr = cast(IO[bytes], self.process.stderr)
+        (out, out_end), (err, err_end) = os.pipe(), os.pipe()
+        self._stdout, self._stderr = os.fdopen(out, "rb", 0), os.fdopen(err, "rb", 0)
+        self.process = ORIGIN.fork(command, {**os.environ, **ONE_THREAD, **environment}, out_end, err_end)
+        for end in (out_end, err_end):
+            os.close(end)
         for pipe in (self._stdout, self._stderr):
             os.set_blocking(pipe.fileno(), False)
         self._out, self._err = b"", b""
@@ -91,7 +90,8 @@ class _RefitProcess:
 
 
 # The worker runs the same command that a person would run, so a bad artifact can be reproduced with one file and one
-# command. BLAS uses one thread: oversubscribed cores can make a refit hundreds of times slower.
+# command; it is forked where what it imports is imported, which takes .7 s. BLAS uses one thread: oversubscribed cores
+# can make a refit hundreds of times slower.
 class RefitProcesses:
     """The running refits, at most one of a kind; `environment` passes secrets to them that no command line shows."""
 
@@ -105,16 +105,15 @@ class RefitProcesses:
         self._state, self._seed, self.params = str(state), seed, params
         self._environment = environment
         self.running: dict[str, _RefitProcess] = {}
+        self._last_seen = time.monotonic()  # running refits
 
     def processes(self) -> list[int]:
-        """The process ids of the running refits."""
-        return [worker.process.pid for worker in self.running.values()]
+        """The process ids of the running refits, and of the process that they are forked from."""
+        return [worker.process.pid for worker in self.running.values()] + ([ORIGIN.pid] if ORIGIN.pid else [])
 
     def start(self, kind: str, sequence: int, memory: int | None = None) -> None:
         """Start a refit of a published snapshot, with a memory limit in bytes (None: what is free)."""
         command = [
-            sys.executable,
-            "-m",
             "stream_engine",
             "refit",
             "--state",
@@ -141,6 +140,10 @@ class RefitProcesses:
         outcomes = [outcome for worker in self.running.values() if (outcome := worker.watch())]
         for outcome in outcomes:
             self._forget(outcome.kind)
+        if self.running:
+            self._last_seen = time.monotonic()
+        elif time.monotonic() - self._last_seen > IDLE_SECONDS:
+            ORIGIN.close()
         return outcomes
 
     def progress(self) -> dict[str, dict[str, Any]]:

@@ -25,6 +25,7 @@ from stream_engine.input.layout_inference import examples, prepare
 from stream_engine.input.settings import BadSettings, Settings
 from stream_engine.input.settings.loading import plain_settings
 from stream_engine.input.where_checks import useless_filters
+from stream_engine.service import refit_workers
 from stream_engine.service.context import Context
 from stream_engine.service.main_loop import consume
 from stream_engine.service.memory import one_heap
@@ -72,13 +73,16 @@ def run(
         Certificate(settings.http.tls_certificate, settings.http.tls_key)
     directory = Path(settings.state)
     one_heap()
-    compiles = _nothing_is_compiled()  # before the first line is read, by a kernel
-    prepared = prepare(settings, command)
-    useless = [] if prepared.problem else useless_filters(prepared.settings, settings)
-    began_at = time.monotonic()
-    requests = Requests()
-    requests.reloads.append(OUTPUT.reopen)
     with _rare_gc(), ExitStack() as stack:
+        if settings.refits.all_kinds:
+            stack.callback(refit_workers.ORIGIN.close)
+            refit_workers.ORIGIN.begin()
+        compiles = _nothing_is_compiled()  # before the first line is read, by a kernel
+        prepared = prepare(settings, command)
+        useless = [] if prepared.problem else useless_filters(prepared.settings, settings)
+        began_at = time.monotonic()
+        requests = Requests()
+        requests.reloads.append(OUTPUT.reopen)
         context = Context(metrics or Metrics(), log or structlog.get_logger(), requests)
         stack.enter_context(OUTPUT.losses_to(context.metrics.log_lines_lost.inc))
         if compiles:

@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import time
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -125,7 +126,7 @@ def test_a_failed_refit_is_counted_and_keeps_the_old_artifact(tmp_path):
     with events.open("a") as file:
         file.writelines(json.dumps(e) + "\n" for e in stream(random.Random(3), 50) if isinstance(e, dict))
     running = started("run", events, "--state", state, "--refit", "sdp_clustering")
-    worker = until(lambda: children(running.pid), what="the refit's process")
+    worker = until(lambda: [*chain(*map(children, children(running.pid)))], what="the refit's process")
     os.kill(worker[0], signal.SIGKILL)  # as the kernel does when memory runs out
     _, said = running.communicate(timeout=600)
     assert running.returncode == 0 and "refit failed" in said, said

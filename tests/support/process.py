@@ -17,11 +17,10 @@ from typing import NamedTuple
 
 from stream_engine.__main__ import main
 from stream_engine.exports.summary import summary_of
-from stream_engine.service import refit_workers
 from stream_engine.state.snapshot import encode
 from stream_engine.state.store import Store
 from tests.conftest import ROOT
-from tests.support.forked_commands import Forked, forking
+from tests.support.forked_commands import Forked, forking_refits
 
 ENVIRONMENT = {
     **{k: v for k, v in os.environ.items() if not k.startswith("STREAM_ENGINE__")},
@@ -44,7 +43,7 @@ def engine(*arguments, status: int | None = 0, cwd: Path | None = None) -> Done:
     its exit status checked (None: any)."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.ExitStack() as stack:
-        for each in (contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), forking(refit_workers)):
+        for each in (contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), forking_refits()):
             stack.enter_context(each)
         stack.enter_context(contextlib.chdir(cwd or Path.cwd()))
         returncode = main([str(argument) for argument in arguments])
