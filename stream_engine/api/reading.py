@@ -1,6 +1,7 @@
 """`read`: answers from files, frames or a state directory to a `Study`."""
 
 import os
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -155,7 +156,7 @@ def read(
     check_names(engine)
     check_sets(engine)
     for warning in counted.warnings():
-        warnings.warn(f"read: {warning}", stacklevel=2)
+        warnings.warn(f"read: {with_arguments(warning)}", stacklevel=2)
     if labels is not None:
         _learn_labels(engine, labels)
     return Study(engine, counted.rejected, counted.read_as, seed=seed, frames=frame_library(frames, library))
@@ -174,6 +175,16 @@ def _study_of_state(directory: str, **options: Any) -> Study:
 
 
 DROP_ARGUMENT = "drop_duplicates=True"  # the argument that messages about repeated responses recommend
+
+
+def with_arguments(text: str) -> str:
+    """A message that names options of commands, with the names of arguments instead.
+
+    >>> with_arguments("add time=when to --columns, then use --drop-duplicates")
+    'add time=when to columns, then use drop_duplicates=True'
+    """
+    text = text.replace("--drop-duplicates", DROP_ARGUMENT)
+    return re.sub("--([a-z]+(?:-[a-z]+)*)", lambda match: match[1].replace("-", "_"), text)
 
 
 class CountedAnswers(NamedTuple):

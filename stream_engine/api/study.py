@@ -358,6 +358,7 @@ class Study(Tables):
         refused = sum(counters["rejected"].values())
         text = f"Study of {some(counters['events'], 'event')}: {some(self._n_objects, 'object')}"
         text += f", {refused:,} rejected" if refused else ""
+        text += f", {some(len(excluded), 'participant')} excluded" if (excluded := self.published.excluded) else ""
         return f"{text}, {'fitted: ' + ', '.join(self.fitted) if self.fitted else 'nothing fitted yet'}"
 
     def _repr_html_(self) -> str:
@@ -366,6 +367,7 @@ class Study(Tables):
             "events": f"{counters['events']:,}",
             "comparisons": f"{counters['comparisons']:,}",
             "refused": f"{sum(counters['rejected'].values()):,}",
+            "excluded": ", ".join(sorted(self.published.excluded)),
             "objects": f"{self._n_objects:,}",
             "fitted": ", ".join(self.fitted) or "nothing yet",
             "read as": self.read_as.removeprefix("read as "),

@@ -336,6 +336,8 @@ def _results(
     """The arrays and the report of the artifact; `of_dimensions` says how many dimensions the answers support."""
     embedding, options = fit.model.embedding, predictor.models.options
     report = fit_report(fit, responses, figures) | {"settings": predictor.settings} | of_dimensions
+    if options.lapse != "worker":
+        report["workers"] = None  # nobody looked who answered
     n_dimensions = embedding.points.shape[1]
     report["no_regions"] = reason_for_no_regions(fit.questions, fit.chosen, options.given_dimensions, n_dimensions)
     report["draws"] = 0 if fit.draws is None else len(fit.draws.lapse)

@@ -130,14 +130,13 @@ def _report(
 ) -> dict[str, Any]:
     decided = int((record.agreed + record.disagreed).sum())
     catch_trials = int(tallies["passed"].sum() + tallies["failed"].sum())
-    quantiles = (
-        np.quantile(reliability.accuracy, [0.1, 0.5, 0.9]).round(4).tolist() if len(reliability.accuracy) else []
-    )
+    accuracy = reliability.accuracy[record.comparisons > 0]  # of the others, and of nobody, it is the prior's
+    quantiles = np.quantile(accuracy, [0.1, 0.5, 0.9]).round(4).tolist() if len(accuracy) else []
     return {
-        "workers": len(reliability.accuracy),
+        "workers": len(accuracy),
         "comparisons": int(record.comparisons.sum()),
         "accuracy_10_50_90": quantiles,
-        "guessing": int((reliability.accuracy < 0.55).sum()),
+        "guessing": int((accuracy < 0.55).sum()),
         "agreement_with_others": float(record.agreed.sum() / decided) if decided else None,
         "contradictions_with_self": int(record.contradictions.sum()),
         "repeats": int(record.repeats.sum()),
