@@ -13,6 +13,9 @@ from tests.support import session_store
 from tests.support.fetched_programs import Missing, program
 
 ROOT = Path(__file__).resolve().parent.parent
+# Every test checks the bounds of every kernel: without, an index out of range reads or writes a neighbour's memory, and
+# may change nothing that a test looks at. Before numba is imported, and for what tests start, too.
+os.environ.setdefault("NUMBA_BOUNDSCHECK", "1")
 if "PYTEST_XDIST_WORKER" in os.environ:  # several processes share the cores: threads of linear algebra would wait in
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # loops for each other, and double what the suite costs
     gc.disable()  # what is imported stays: no need to look through it again and again
@@ -60,7 +63,6 @@ def judgements() -> Path:
 # What takes a minute or more is begun first, the longest before the others; then the files with the most tests.
 BEGUN_FIRST = (
     "tests/kafka",
-    "tests/laws/test_bounds_checks.py",
     "tests/spark",
     "tests/manual/test_pages.py",
     "tests/laws/test_held_out.py",
@@ -92,6 +94,8 @@ BEGUN_FIRST = (
     "tests/house/test_gallery.py",
 )
 _LEFT_OUT = pytest.StashKey[set[str]]()
+_REACHED = pytest.StashKey[set[str]]()  # kernels, by the processes that share the work
+_MISSED = pytest.StashKey[str]()
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item], left: list[pytest.Item], what: str) -> None:
@@ -155,13 +159,28 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_sessionfinish(session):
+    from tests.support.reached_kernels import kernels, reached
+
     if hasattr(session.config, "workeroutput"):  # one of several processes: the first one prints
         session.config.workeroutput["left out"] = sorted(session.config.stash.get(_LEFT_OUT, set()))
+        session.config.workeroutput["kernels"] = sorted(reached())
+    elif is_of_all_tests(session.config) and not session.testsfailed:
+        found = session.config.stash.setdefault(_REACHED, set())
+        if missed := kernels() - found - reached():
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            session.config.stash[_MISSED] = f"failed: no test runs these kernels: {', '.join(sorted(missed))}"
+
+
+def is_of_all_tests(config: pytest.Config) -> bool:
+    chosen = config.option.keyword or config.option.markexpr or getattr(config.option, "lf", False)
+    return config.args_source is pytest.Config.ArgsSource.TESTPATHS and not chosen and not config.option.collectonly
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node, error):
-    node.config.stash.setdefault(_LEFT_OUT, set()).update(getattr(node, "workeroutput", {}).get("left out", []))
+    said = getattr(node, "workeroutput", {})
+    node.config.stash.setdefault(_LEFT_OUT, set()).update(said.get("left out", []))
+    node.config.stash.setdefault(_REACHED, set()).update(said.get("kernels", []))
 
 
 def covered_by_room(folder: Path) -> list[str]:
@@ -197,11 +216,5 @@ def pytest_terminal_summary(terminalreporter, config):
                 terminalreporter.write_line(line)
     for line in sorted(config.stash.get(_LEFT_OUT, set())):
         terminalreporter.write_line(line)
-    checked = [
-        n
-        for report in terminalreporter.stats.get("passed", [])
-        for name, n in report.user_properties
-        if name == "with_bounds_checks"
-    ]
-    if checked:
-        terminalreporter.write_line(f"with numba's bounds checks on: {checked[0]} tests, every kernel of the hot path")
+    if _MISSED in config.stash:
+        terminalreporter.write_line(config.stash[_MISSED])

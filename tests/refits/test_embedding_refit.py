@@ -135,7 +135,7 @@ def test_regions_are_only_offered_where_they_cover():
     assert not has_regions(made) and embedding.refit(few, ALIKE, 1, evaluate=False).report["no_regions"] is None
     table = exports.contents("embedding", Published(few, {"embedding": made}))["embedding"].tables["embedding"]
     assert not any(name.startswith("sd_") for name in table)
-    many, _ = snapshot((*ALL, "judgements"), m=1620, guessers=0)
+    many, _ = snapshot((*ALL, "judgements"), m=1800, guessers=0)
     many = embedding.refit(many, embedding.Params(participants="alike"), 1, evaluate=False)
     low, high = many.report["dimensions_interval"]
     assert many.report["d"] == low < high, "of numbers that predict alike, the smallest"

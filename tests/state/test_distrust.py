@@ -102,17 +102,19 @@ def test_no_crafted_artifact_does_harm(tmp_path):
     assert seen.files > 300 and seen.accepted < seen.files, seen
 
 
-def test_a_process_that_dies_is_seen(tmp_path):
-    """What the two tests above rest on: an array that nobody checked, planted in the reader's way."""
+def test_harm_is_seen(tmp_path):
+    """What the two tests above rest on: an array that nobody checked, planted in the reader's way, and a process that
+    dies."""
     good = worlds.as_bytes(worlds.state(accumulators=("adds3",))._replace(sequence=1))
     header, arrays = opened(worlds.as_bytes(worlds.state(accumulators=("adds3",))))
     bad = put_together(header, {**arrays, "adds3/i": arrays["adds3/i"] + 2**20})
     folder = tmp_path / "files"
-    seen = opened_by_a_process(folder, good, [("snapshot", "fine", bad), ("die", "dies", bad), ("snapshot", "x", bad)])
-    assert (seen.files, seen.accepted) == (3, 0)
-    assert len(seen.wrong) == 1
-    assert "exit -11" in seen.wrong[0]
-    assert "dies" in seen.wrong[0]
+    planted = [(kind, f"{kind} of it", bad) for kind in ("snapshot", "unchecked", "die", "snapshot")]
+    seen = opened_by_a_process(folder, good, planted)
+    assert (seen.files, seen.accepted) == (4, 0)
+    unchecked, dies = seen.wrong
+    assert "unchecked of it" in unchecked and "IndexError" in unchecked
+    assert "die of it" in dies and "exit -11" in dies
 
 
 @pytest.mark.parametrize("name", ACCUMULATORS)
