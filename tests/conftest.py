@@ -1,8 +1,10 @@
 """Shared fixtures, and the last lines of every run: what ran, what was left out and why."""
 
+import functools
 import gc
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -49,6 +51,18 @@ def fonts_of_figures():
     from tests.support.small_fonts import small_fonts
 
     with small_fonts():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def known_libraries():
+    """Which libraries of linear algebra are loaded is looked up anew only when a module was imported since: for a small
+    fit, limits of their threads would take longer than what they limit."""
+    import threadpoolctl
+
+    with pytest.MonkeyPatch.context() as patched:
+        found = functools.cache(lambda modules, make=threadpoolctl.ThreadpoolController: make())
+        patched.setattr(threadpoolctl, "ThreadpoolController", lambda: found(len(sys.modules)))
         yield
 
 
