@@ -80,15 +80,20 @@ HOLDERS = {
 }
 
 
-@pytest.mark.parametrize("holder", HOLDERS)
-def test_equal_answers_give_equal_bytes(holder):
-    columns = triplets()
-    study = se.read(HOLDERS[holder](columns))
+@pytest.fixture(scope="module")
+def one_by_one() -> bytes:
+    """The state after one event at a time."""
     engine = Engine(("adds3", "adds4", "triplet_counts", "judgements", "worker_votes", "response_patterns"))
     decode = decoder("json", EventOptions(provenance=True, columns={"seconds": ("rt",)}))
-    for row in rows_of(columns):  # one event at a time
+    for row in rows_of(triplets()):
         engine.learn(decode(json.dumps(row).encode()))
-    assert bytes_of(study) == b"".join(bytes(chunk) for chunk in encode(engine.snapshot())[0])
+    return b"".join(bytes(chunk) for chunk in encode(engine.snapshot())[0])
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_equal_answers_give_equal_bytes(holder, one_by_one):
+    study = se.read(HOLDERS[holder](triplets()))
+    assert bytes_of(study) == one_by_one
     assert study.snapshot.counters["records"] == len(study) == 300
 
 
