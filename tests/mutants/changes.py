@@ -107,9 +107,11 @@ def mutants(file: str, source: str) -> list[Mutant]:
 
 def planted(root: Path, entries: Path = PLANTED) -> Iterator[Mutant]:
     """Every planted bug as a change of its file. Raises `Gone`."""
+    files: dict[str, _File] = {}
     for entry in tomllib.loads(entries.read_text())["bug"] if entries.exists() else ():
-        path = root / entry["file"]
-        whole = _File(entry["file"], path.read_text() if path.is_file() else "")
+        if (name := entry["file"]) not in files:
+            files[name] = _File(name, (root / name).read_text() if (root / name).is_file() else "")
+        whole = files[name]
         scopes: list[ast.AST] = [whole.tree]
         for part in entry["function"].split(".") if entry["function"] else ():
             kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
