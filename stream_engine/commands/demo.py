@@ -15,6 +15,7 @@ import numpy as np
 
 from stream_engine.commands import warm_up
 from stream_engine.data import logs
+from stream_engine.data.compiled import nothing_is_compiled
 from stream_engine.data.progress_bars import Bars
 from stream_engine.input.settings import loading as configuration
 from stream_engine.state.published import Published
@@ -216,9 +217,7 @@ def stream_sentence(published: Published, seconds: float) -> str:
 @contextmanager
 def compiling() -> Iterator[None]:
     """What the demo needs is compiled beside the block, on all cores, where nothing is yet; it is at the end."""
-    from stream_engine.data import kernel_cache
-
-    if not kernel_cache.is_empty():
+    if not nothing_is_compiled():
         yield
         return
     click.echo("compiling once after the installation, 15 to 60 s", err=True)

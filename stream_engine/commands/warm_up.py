@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 import click
 import numpy as np
 
-from stream_engine.data.compiled import all_compiled
+from stream_engine.data.compiled import all_compiled, nothing_is_compiled
 
 OBJECTS = 12
 PROCESSES = 2
@@ -39,9 +39,7 @@ def in_processes(parts: Iterable[str] | None = None) -> Iterator[tuple[str, floa
 @contextmanager
 def beside(what: str) -> Iterator[None]:
     """A process of its own compiles a part meanwhile, where nothing is compiled yet."""
-    from stream_engine.data import kernel_cache
-
-    if not kernel_cache.is_empty():
+    if not nothing_is_compiled():
         yield
         return
     process = multiprocessing.get_context("spawn").Process(target=_seconds_of, args=(what,), daemon=True)

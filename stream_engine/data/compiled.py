@@ -168,6 +168,14 @@ def _import_numba() -> None:
             linalg.ensure_blas = ensure_blas
 
 
+def nothing_is_compiled() -> bool:
+    """Whether this process compiles the kernels, as the first one: that takes most of the time of a short command."""
+    import_numba()
+    from stream_engine.data.kernel_cache import is_empty
+
+    return is_empty()
+
+
 def compiled(kernel: Kernel) -> Callable:
     """The compiled function of a kernel, with everything that it names in place. For any thread."""
     import_numba()

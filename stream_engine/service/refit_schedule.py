@@ -174,7 +174,7 @@ class RefitSchedule:
         if meanwhile and self.running():
             meanwhile(self.running())
         while self._workers.running and not self._requests.stop:
-            time.sleep(0.05)
+            time.sleep(0.02)
             self._heartbeat.tick()
             running_before = self.running()
             self.collect()

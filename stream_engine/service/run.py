@@ -8,7 +8,6 @@ import resource
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from structlog.typing import FilteringBoundLogger
 
 from stream_engine.data import installed_version
 from stream_engine.data.available_memory import available
-from stream_engine.data.compiled import import_numba
+from stream_engine.data.compiled import nothing_is_compiled
 from stream_engine.data.logs import OUTPUT
 from stream_engine.data.progress_bars import Bars
 from stream_engine.formats.reading import DOUBTFUL_ROWS, excluding, in_doubt
@@ -77,7 +76,7 @@ def run(
         if settings.refits.all_kinds:
             stack.callback(refit_workers.ORIGIN.close)
             refit_workers.ORIGIN.begin()
-        compiles = _nothing_is_compiled()  # before the first line is read, by a kernel
+        compiles = nothing_is_compiled()  # before the first line is read, by a kernel
         prepared = prepare(settings, command)
         useless = [] if prepared.problem else useless_filters(prepared.settings, settings)
         began_at = time.monotonic()
@@ -140,12 +139,6 @@ def _status(run: OpenRun) -> str:
         return f"starting: compiling, once; {snapshot}"
     why = "paused" if run.context.requests.paused else run.health.not_ready()
     return f"{counters['comparisons']:,} comparisons, {snapshot}" + (f"; not ready: {why}" if why else "")
-
-
-def _nothing_is_compiled() -> bool:
-    """Whether this run compiles the kernels, as the first one: that takes most of the time of a short run."""
-    import_numba()
-    return import_module("stream_engine.data.kernel_cache").is_empty()
 
 
 @contextmanager
