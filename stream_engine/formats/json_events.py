@@ -190,14 +190,20 @@ class Decoder:
     def many(self, values: Sequence[bytes | None]) -> tuple[DecodedEvents, list[int]]:
         """Many values at once, and for every refusal which value it was in; see `formats.Decoder`. No more of them than
         hold `events_at_once`, or one."""
-        arrow = [(value or b"")[:4] == STREAM_START for value in values]
-        if any(arrow):  # up to where the other kind begins
+        messages = [value or b"" for value in values]
+        together = b"\n".join(messages)  # looked at as a whole: one message after the other takes a third of the time
+        if STREAM_START in together:  # up to where the other kind begins
+            arrow = [message.startswith(STREAM_START) for message in messages]
             alike = next((n for n, schema in enumerate(arrow) if schema != arrow[0]), len(values))
-            decode = self._arrow_decoder() if arrow[0] else self
-            done, refused_in = decode.many(values[:alike])
-            return done._replace(values=done.values or alike), refused_in
+            if arrow[0] or alike < len(values):
+                decode = self._arrow_decoder() if arrow[0] else self
+                done, refused_in = decode.many(values[:alike])
+                return done._replace(values=done.values or alike), refused_in
         try:
-            texts = self._within_limits([value or b"" for value in values])
+            if together.count(b"\n") >= min(self.options.bounds.max_rows, self.events_at_once):
+                messages = self._within_limits(messages)
+            texts = [message + b"\n" if message and message[-1] != 10 else message for message in messages[:-1]]
+            texts += messages[-1:]
             text, starts = b"".join(texts), [0, *accumulate(map(len, texts))]
             places, first_of = self._places_of_many(texts, text, starts)
         except OverBound as over:
@@ -213,24 +219,19 @@ class Decoder:
             for number, refused in zip(refused_in, done.rejected, strict=True)
         ]
         n_first = len(first_of)
-        return done._replace(
-            rejected=rejected, empty=sum(not text for text in texts[:n_first]), values=n_first
-        ), refused_in
+        return done._replace(rejected=rejected, empty=texts[:n_first].count(b""), values=n_first), refused_in
 
     def _within_limits(self, values: list[bytes]) -> list[bytes]:
-        """As many of these messages as have few enough lines, each with a line end if another one follows. Raises
-        `OverBound` if the first has too many."""
+        """As many of these messages as have few enough lines. Raises `OverBound` if the first has too many."""
         bounds, total = self.options.bounds, 0
         for number, value in enumerate(values):
             lines = value.count(b"\n") + (not value.endswith(b"\n"))
             if lines > bounds.max_rows and not number:
                 raise OverBound(too_many_rows("the message", lines, "lines", bounds))
             if number and (lines > bounds.max_rows or total + lines > self.events_at_once):
-                values = values[:number]
-                break
+                return values[:number]
             total += lines
-        ended = [value + b"\n" if value and not value.endswith(b"\n") else value for value in values[:-1]]
-        return ended + values[-1:]
+        return values
 
     def _places_of_many(self, texts: list[bytes], text: bytes, starts: list[int]) -> tuple[EventSpans, np.ndarray]:
         """Where the events of messages stand in the text of all of them, and the number of the first of each; of fewer
