@@ -32,6 +32,9 @@ MIN_RIDGE = 1e-3  # ridges below are not tried
 MIN_GAIN = 1e-4  # nats an answer that a smaller ridge must gain to count as better
 MAX_CHEAP_SIZE = CAREFUL / 10  # questions times dimensions up to which more ridges are tried in few dimensions
 TOLERATED_LOSS = 0.004  # nats an answer that fewer dimensions may cost
+LARGER_GAIN = (
+    0.001  # nats an answer that more dimensions must gain with all questions: each next number costs half more
+)
 CLEARLY_WORSE = 2.0  # standard errors by which a setting is worse, above which it is not compared on further splits
 MUCH_WORSE = 4.0  # standard errors by which a number of dimensions is worse, below which no smaller one is tried
 INTERVAL_ERRORS = 1.96  # standard errors of an interval of 95 %
@@ -129,7 +132,8 @@ def choose_larger(
     progress: Callable[..., bool | None] = lambda done, total, **figures: None,
 ) -> Choice:
     """A choice that was made with some of the questions, in more dimensions where all of them support it: each next
-    number is tried with all while it predicts better by more than one standard error. O(q d iterations) a fit."""
+    number is tried with all while it predicts better by more than one standard error and `LARGER_GAIN`. O(q d
+    iterations) a fit."""
     if chosen.embedding is None or chosen.calibration is None:
         return chosen
     search = _Search(questions, validation, fixed_lapse, progress, True)
@@ -138,7 +142,7 @@ def choose_larger(
     for d in LARGER_DIMENSIONS:
         if chosen.setting.d < d < questions.n_objects and not search.stopped:
             trial = search.attempt(chosen.setting._replace(d=d), best)
-            if _no_worse(best, trial, 1.0):
+            if _no_worse(best, trial, 1.0) or trial.log_loss > best.log_loss - LARGER_GAIN:
                 break
             best = trial
     return chosen._replace(
