@@ -267,7 +267,8 @@ def _other_sides(places: Mapping[str, int], names: tuple[str, ...]) -> bool:
     is_side = all(ENDS & {*words_of(text)} and column_of(text, names) < 0 for text in places)
     orders = [order for order in SPATIAL if len(order) == 2]
     named = [order for order in orders if all(place_in(words_of(name), order) == n for n, name in enumerate(names))]
-    return is_side and len(names) == 2 and bool(named) and len({*places.values()}) == 2
+    are_same = any(all(place_in(words_of(text), order) >= 0 for text in places) for order in named)
+    return is_side and len(names) == 2 and bool(named) and not are_same and len({*places.values()}) == 2
 
 
 def _numbered(name: str, numbers: set[int], size: int, by_index: bool) -> Iterator[Answer]:
