@@ -263,6 +263,12 @@ def _of_answer(records: Records, answered: Sequence[Column], group: Sequence[Col
     many = len(texts) > MAX_PLACES or (len(texts) > size + 1 and is_textual([answer]))
     if many and not shown & answer.distinct:
         return _of_other_names(answer, group)
+    if answer.distinct == {*map(str, range(size + 1))} and not set(answer.name) & set(",|="):
+        fact = (
+            f"column {answer.name} holds 0 in {answer.texts.count('0'):,} of {records.size:,} rows, and numbers up to "
+        )
+        fact += f"{size} beside {size} objects ({names}): no answer, or rows that count from 0 among others from 1?"
+        return f"{fact} next: if 0 is no answer, {COMMAND} --where {quote(f'{answer.name}!=0')}"
     rivals = [column.name for column in answered[1:] if column.distinct == answer.distinct]
     unless = f", unless {rivals[0]} decides it in each row" if rivals else ""
     return (

@@ -632,3 +632,15 @@ def test_a_scale_of_six_is_no_answer_with_other_answers(tmp_path):
     rows = [{"target": a, "left": b, "right": c, "answer": n % 6 + 1} for n, (a, b, c, _) in enumerate(trials(shown=2))]
     (tmp_path / "t.csv").write_text(table(rows))
     assert "--where" not in engine("preview", tmp_path / "t.csv", status=None).stderr
+
+
+def test_a_zero_beside_positions_is_asked(tmp_path):
+    rows = [
+        {"target": a, "left": b, "right": c, "answer": 0 if n % 9 == 4 else i + 1}
+        for n, (a, b, c, i) in enumerate(trials(shown=2))
+    ]
+    (tmp_path / "t.csv").write_text(table(rows))
+    refused = engine("preview", tmp_path / "t.csv", status=None).stderr
+    assert "if 0 is no answer" in refused and "answer!=0" in refused
+    found = json.loads(engine("preview", tmp_path / "t.csv", "--json", "--where", "answer!=0").stdout)
+    assert found["comparisons"] == sum(row["answer"] > 0 for row in rows)
