@@ -15,14 +15,19 @@ from typing import Any
 from connectors import UnusableSource
 from connectors.files.streams import PIECE, ByteStream
 
-MAX_SEARCHED = 1 << 28  # bytes of a sheet in which hidden rows are looked for
+MAX_SEARCHED = 1 << 28  # bytes of a sheet that are searched
 _HIDDEN = re.compile(rb"""<row\b[^>]*\shidden=["'](?:1|true)["']""")
+_NO_VALUE = re.compile(rb"</f>\s*(?:<v\s*/>|<v></v>)?\s*</c>")
+FORMULAS = (
+    "some formulas have no values, as a program writes them, and are read as empty: open and save it in a spreadsheet"
+)
 
 
 class Sheet(ByteStream):
     """The rows of a sheet as bytes of CSV."""
 
     other_sheets = ""  # that are not read, in words
+    formulas = ""  # that have no values, in words
 
     def __init__(self, path: str, skip_rows: int = 0):
         self._size, self._unread = os.path.getsize(path), True
@@ -31,12 +36,14 @@ class Sheet(ByteStream):
             self._book = _workbook(self._file, path)
             if others := [repr(sheet.title) for sheet in self._book.worksheets[1:] if _has_cells(sheet)]:
                 self.other_sheets = f"only the first sheet, {self.title!r}, is read; not read: {', '.join(others)}"
-            n_hidden = _hidden_rows(self._book.worksheets[0], path)
+            n_hidden, n_empty = _counts(self._book.worksheets[0], path, _HIDDEN, _NO_VALUE)
+            self.formulas = FORMULAS if n_empty else ""
             hidden = (
                 f"{n_hidden:,} rows are hidden (by a filter?), and are read: to leave them out, copy the visible ones "
                 "into a file of their own"
             )
-            self.notice = "; ".join([*filter(None, [self.other_sheets]), *([hidden] if n_hidden else [])])
+            notices = (self.other_sheets, self.formulas, hidden if n_hidden else "")
+            self.notice = "; ".join(filter(None, notices))
             self._lines = _lines(self._book.worksheets[0].iter_rows(values_only=True), skip_rows)
         except BaseException:
             self._file.close()
@@ -101,18 +108,19 @@ def _has_cells(sheet: Any) -> bool:
         return True
 
 
-def _hidden_rows(sheet: Any, path: str) -> int:
-    """How many rows of a sheet are hidden, which openpyxl does not say of a workbook that it only reads."""
-    n_hidden, size, rest = 0, 0, b""
+def _counts(sheet: Any, path: str, *patterns: re.Pattern[bytes]) -> list[int]:
+    """How often each is in the text of a sheet: what openpyxl does not say of a workbook that it only reads."""
+    found, size, rest = [0] * len(patterns), 0, b""
     try:
         with zipfile.ZipFile(path) as archive, archive.open(sheet._worksheet_path) as rows:
             while (piece := rows.read(PIECE)) and (size := size + len(piece)) <= MAX_SEARCHED:
                 text = rest + piece
                 end = text.rfind(b">") + 1
-                n_hidden, rest = n_hidden + len(_HIDDEN.findall(text[:end])), text[end:]
+                found = [n + len(pattern.findall(text[:end])) for n, pattern in zip(found, patterns)]
+                rest = text[end:]
     except Exception:  # whatever a damaged archive makes of it: reading it says so
-        return 0
-    return n_hidden
+        return [0] * len(patterns)
+    return found
 
 
 def _lines(rows: Iterator[tuple[Any, ...]], skip_rows: int) -> Iterator[bytes]:

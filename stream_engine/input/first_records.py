@@ -128,13 +128,15 @@ def first_of_files(settings: Settings) -> Iterator[Record]:
             reader.close()
 
 
-def other_sheets(settings: Settings) -> str:
-    """What is not read of workbooks, in words."""
+def not_read(settings: Settings) -> str:
+    """What is not read of workbooks, in words: formulas without values, other sheets."""
     for path in (path for path in paths_of(settings) if path.casefold().endswith(".xlsx")):
         try:
             with closing(Sheet(path)) as sheet:
+                if sheet.formulas:
+                    return sheet.formulas
                 if sheet.other_sheets:
-                    return sheet.other_sheets
+                    return f"{sheet.other_sheets}: save the sheet of the answers as a file"
         except (UnusableSource, SourceFailed, OSError, ValueError):
             continue  # the run itself reports the problem
     return ""

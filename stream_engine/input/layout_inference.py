@@ -10,6 +10,7 @@ from string import ascii_uppercase
 
 from msgspec import structs
 
+from connectors.files.workbooks import FORMULAS
 from stream_engine.formats.doubtful_rows import (
     below_in_words,
     columns_of,
@@ -40,7 +41,7 @@ from stream_engine.input.answers_in_words import answers, in_words
 from stream_engine.input.beside_tables import lines_around, names_and_sheets
 from stream_engine.input.decoding import RecordDecoder
 from stream_engine.input.files_apart import FilesApart, files_apart, no_answers, same_numbers
-from stream_engine.input.first_records import MAX_FILES, first_of_files, first_records, other_sheets, with_later_marks
+from stream_engine.input.first_records import MAX_FILES, first_of_files, first_records, not_read, with_later_marks
 from stream_engine.input.misfit_headers import log_of_eprime, misfit_header
 from stream_engine.input.settings import Input, Settings
 from stream_engine.input.source_checks import check_runnable
@@ -138,8 +139,8 @@ def _inferred(settings: Settings, command: str) -> PreparedSettings:
         problem = fact + _next_step(Obstacle(fact), layout_settings, command)
     problem = problem or (misfit_header(settings) if not records.size else "")
     is_own = {"type", "anchor", "near_i"} & {*records.columns}
-    if (problem or not is_own) and (sheets := other_sheets(settings)):
-        problem = f"{problem or 'no answers are recognised'}; {sheets}: save the sheet of the answers as a file"
+    if (problem or not is_own) and (unread := not_read(settings)):
+        problem = unread if unread == FORMULAS else f"{problem or 'no answers are recognised'}; {unread}"
     if problem and encodings:
         problem = f"{problem}; {_in_words(encodings)}"
     problem = problem.replace(COMMAND, command_of(structs.replace(settings, input=Input()), command))

@@ -112,3 +112,14 @@ def test_hidden_rows_are_read_and_counted(tmp_path, hidden):
     result = preview(Settings(source=(str(tmp_path / "hidden.xlsx"),)), 10)
     assert result.events == 5
     assert ("2 rows are hidden" in "".join(result.notices)) == bool(hidden)
+
+
+def test_formulas_without_values_are_named(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl, of the extra [excel], is not installed")
+    workbook = openpyxl.Workbook()
+    workbook.active.append(["anchor", "near", "far", "sum"])
+    for name in "cdefg":
+        workbook.active.append(["a", "b", name, "=1+1"])
+    workbook.save(tmp_path / "formulas.xlsx")
+    result = preview(Settings(source=(str(tmp_path / "formulas.xlsx"),)), 10)
+    assert result.events == 5 and "formulas have no values" in "".join(result.notices)
