@@ -237,6 +237,9 @@ def _coded(column: Column, group: Sequence[Column], by_index: bool) -> Iterator[
         return
     if share == 1 and len(numbers) == len(counts) > size + 1 and numbers == {*range(min(numbers), max(numbers) + 1)}:
         return  # a scale
+    is_of_side = any(place_in(column.words, order) >= 0 for order in SPATIAL)
+    if is_of_side and all(map(str.isdecimal, counts)):
+        return  # a rating of the object there
     good = _places(counts, size, names) or _keys(counts, size, names)
     if not _are_most(good, counts):
         return

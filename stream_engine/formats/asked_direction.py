@@ -38,9 +38,10 @@ class Contradiction(NamedTuple):
 
 
 def contradicted(
-    records: Records, kind: str, used: set[str], farther: bool, answers: Sequence[str]
+    records: Records, kind: str, used: set[str], farther: bool, answers: Sequence[str], by_ones: bool = False
 ) -> Contradiction | None:
-    """Which column, or text beside the rows, asks for the other direction than the reading has; None if none does."""
+    """Which column, or text beside the rows, asks for the other direction than the reading has; None if none does.
+    `by_ones`: answers are flags, of which a text may say what 1 means."""
     expected = -1 if farther or kind == "odd_one_out" else 1
     for text in answers:
         if kind != "odd_one_out" and asked(text).sign * expected < 0:
@@ -72,7 +73,7 @@ def contradicted(
                     f'column {name} says "{turned[0][:60]}" in some rows: {EITHER_END}', name, (*turned,)
                 )
     of_one_end = expected == 1 and kind in ("pick", "quadruplet", "ranking")
-    for place, text in farther_beside(records.beside, kind == "ranking") if of_one_end else ():
+    for place, text in farther_beside(records.beside, by_ones or kind == "ranking") if of_one_end else ():
         return Contradiction(f'{place} says "{text[:80]}": {EITHER_END}')
     return None
 
@@ -131,14 +132,14 @@ def _signs(column: Column) -> dict[str, int]:
     return {text: asked(text).sign if repeats else asks(text) for text in texts}
 
 
-def farther_beside(texts: Iterable[Beside], of_ranks: bool = False) -> Iterator[tuple[str, str]]:
+def farther_beside(texts: Iterable[Beside], of_ones: bool = False) -> Iterator[tuple[str, str]]:
     """The lines around the rows, and the names of files and sheets, that could ask for the farther object, or, where
-    they are `of_ranks`, say that it has rank 1."""
+    they are `of_ones`, say that it is rank 1, or 1."""
     for kind, place, text in texts:
         words = {*words_of(text)}
         named = bool(words & _FARTHER_ALONE) and not words & NEARER
         farther = asks(text) < 0 if kind == "name" else _instructs(text) and asked(text).sign < 0
-        last = of_ranks and kind in ("line", "sheet") and end_of_first(text) < 0
+        last = of_ones and kind in ("line", "sheet") and end_of_first(text) < 0
         if (kind in ("name", "line") and (named or farther)) or last:
             yield place, text
 

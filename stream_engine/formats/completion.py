@@ -70,7 +70,9 @@ def completed(
         return [], Obstacle(rival.fact, rival, reading, offers, len(offers) > 1, note)
     if counted is not None:
         return [], counted
-    if other := contradicted(fits, proposal.kind, draft.roles(), proposal.farther, questions):
+    if other := contradicted(
+        fits, proposal.kind, draft.roles(), proposal.farther, questions, draft.answer.by == "flag"
+    ):
         return [], Obstacle(other.fact, offers=both_directions(reading, other), by_rows=bool(other.texts))
     if proposal.kind in ("pick", "quadruplet") and draft.answer.columns:
         reading, other = asked_in_words(fits, draft, reading, questions)

@@ -179,6 +179,8 @@ def _of_kind(records: Records) -> str:
     groups = [group for group in shown_in(columns) if is_textual(group)]
     ratings = [column for column in columns if is_rating(column)]
     answered = [column for column in columns if is_answer(column) and not (TRUTH | OTHER - ANSWER) & set(column.words)]
+    if groups and (fact := _rated_each(columns, groups[0])):
+        return fact
     if groups and len(groups[0]) == 2 and ratings and len(groups) == 1:
         return f"column {ratings[0].name} holds ratings, not comparisons: a number for each pair of objects"
     ranks = [column for column in columns if {"rank", "rang", "ranking"} & set(column.words) and are_ranks(column)]
@@ -189,6 +191,37 @@ def _of_kind(records: Records) -> str:
     if answered:
         return _of_answer(records, answered, groups[0]) if groups else _without_objects(records, columns, answered)
     return ""
+
+
+def _rated_each(columns: Sequence[Column], group: Sequence[Column]) -> str:
+    """What to say of two columns with a number for each of two objects: sim_left and sim_right.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> rows = records_of({"left": ["a"], "right": ["b"], "sim_left": ["7"], "sim_right": ["3"]})
+    >>> columns = [*rows.columns.values()]
+    >>> _rated_each(columns, columns[:2]).partition(":")[0]
+    'columns sim_left, sim_right hold a number for each of left, right'
+    """
+    if len(group) != 2:
+        return ""
+    names, numbers = [column.name for column in group], []
+    for one, other in (group, group[::-1]):
+        sides = {*one.words} - {*other.words}
+        rated = [column for column in columns if column not in group and sides & {*column.words}]
+        numbers += [column.name for column in rated if None not in map(_number, column.distinct)]
+    if len({*numbers}) != 2:
+        return ""
+    (left, right), (one_number, other_number) = names, (f"table[{name!r}]" for name in numbers)
+    fact = f"columns {', '.join(numbers)} hold a number for each of {left}, {right}: ratings, no comparisons; next: if "
+    fact += (
+        f"the higher one is that of the more similar object, in pandas, table = table[{one_number} != {other_number}]; "
+    )
+    fact += f"table['answer'] = table[{left!r}].where({one_number} > {other_number}, table[{right!r}]); table.drop("
+    return f"{fact}columns={numbers}).to_csv('answers.csv', index=False), then stream-engine preview answers.csv"
+
+
+def _number(text: str) -> float | None:
+    return number_of(text, text=True)
 
 
 def _without_answer(records: Records, columns: Sequence[Column], group: Sequence[Column]) -> str:

@@ -7,13 +7,14 @@ from itertools import pairwise
 from math import sqrt
 from shlex import quote
 
-from stream_engine.formats.answers import Answer
+from stream_engine.formats.answers import Answer, is_flags
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.event_fields import place_of
 from stream_engine.formats.explanation import is_constant, row_roles
+from stream_engine.formats.field_values import flag_of
 from stream_engine.formats.key_mappings import codes_of, key_mapping
 from stream_engine.formats.record_columns import Column, Records
-from stream_engine.formats.vocabulary import SWAP, words_of
+from stream_engine.formats.vocabulary import MATERIAL, OBJECTS, POSITION, SIDES, SWAP, accentless, words_of
 
 MAX_VERSIONS = 6
 MIN_ANSWERS = 20  # of a version
@@ -50,6 +51,8 @@ def doubtful_versions(
     agreements = [(column, [*_agreements(records, columns, answer, column)]) for column in versions]
     says = [_contradiction(column, *rows[0]) for column, rows in agreements if rows]
     names = columns.get("shown") or columns.get("objects") or ()
+    if answers_by == "name" and field == "chosen" and not any(says):
+        says += [*_reversed_rows(records, columns, answer, used)]
     if answers_by not in ("position", "index") or len(names) < 2 or not field:
         return [text for text in says if text]
     first = 0 if answers_by == "index" else 1
@@ -76,6 +79,31 @@ def doubtful_versions(
             )
             return [f"{fact}some of these, {_each_part(field, [(where[0], {}), (where[1], codes)])}"]
     return []
+
+
+_REVERSED = accentless(
+    "reverse reversed inverse inverted negated invertiert umgekehrt inverse inverso inversa invertido omgekeerd"
+)
+_OF_PLACES = OBJECTS | MATERIAL | POSITION | SIDES | accentless("order sides keys stimulus picture image face display")
+
+
+def _reversed_rows(records: Records, columns: Columns, answer: Answer, used: Set[str]) -> Iterator[str]:
+    """What to say of a column that is called reversed, and says yes of some rows: the question may have been reversed
+    there, if their answers do not agree with the other ones."""
+    for name, column in records.columns.items():
+        words, is_flag = {*column.words}, is_flags(column) and len(column.distinct) == 2
+        if name in used or not is_flag or not _REVERSED & words or _OF_PLACES & words:
+            continue
+        counts = [(agree, differ) for _, agree, differ, _ in _agreements(records, columns, answer, column)]
+        if counts and min(_deviations(agree, differ) for agree, differ in counts) >= MIN_DEVIATIONS:
+            continue
+        text = max(column.distinct, key=lambda value: bool(flag_of(value)))
+        where = [quote(f"{name}{sign}{text}") for sign in ("!=", "=")]
+        fact = (
+            f"{column.texts.count(text):,} of {records.size:,} rows count like the others although {name} is {text}: "
+        )
+        fact += f"if the question was reversed there, read each part by itself, with --where {where[0]}, and with "
+        yield f"{fact}--where {where[1]} --answer-is farther; {_MERGE}"
 
 
 def _each_part(field: str, parts: Sequence[tuple[Mapping[str, str], Mapping[str, str]]]) -> str:

@@ -644,3 +644,25 @@ def test_a_zero_beside_positions_is_asked(tmp_path):
     assert "if 0 is no answer" in refused and "answer!=0" in refused
     found = json.loads(engine("preview", tmp_path / "t.csv", "--json", "--where", "answer!=0").stdout)
     assert found["comparisons"] == sum(row["answer"] > 0 for row in rows)
+
+
+@pytest.mark.parametrize("numbers", [(7, 3), (6.5, 2.25)])
+def test_ratings_of_each_of_two_objects_are_no_answers(tmp_path, monkeypatch, numbers):
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"target": a, "left": b, "right": c, "sim_left": numbers[i], "sim_right": numbers[1 - i]}
+        for a, b, c, i in trials(shown=2)
+    ]
+    (tmp_path / "t.csv").write_text(table(rows))
+    refused = engine("preview", tmp_path / "t.csv", status=None).stderr
+    exec(refused.partition("in pandas, ")[2].partition(", then stream-engine")[0], {"table": pandas.read_csv("t.csv")})
+    said = pandas.read_csv("answers.csv")["answer"]
+    assert [*said] == [row["left"] if row["sim_left"] == numbers[0] else row["right"] for row in rows]
+
+
+def test_a_line_that_says_what_one_means_is_asked(tmp_path):
+    rows = [
+        {"target": a, "left": b, "right": c, "choice_left": 1 - i, "choice_right": i} for a, b, c, i in trials(shown=2)
+    ]
+    (tmp_path / "t.csv").write_text(f"# 1 = rejected, 0 = kept\n{table(rows)}")
+    assert "--answer-is farther" in engine("preview", tmp_path / "t.csv", status=None).stderr

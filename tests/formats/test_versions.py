@@ -76,3 +76,11 @@ def test_a_column_like_counterbalancing_beside_keys_is_named_where_the_answers_d
     assert [f"answers are keys ({', '.join(keys)}), and {column} is {', '.join(texts)}" in text for text in said] == [
         True
     ] * is_named
+
+
+@pytest.mark.parametrize(("column", "is_named"), [("reverse_keyed", True), ("image_inverted", False), ("flip", False)])
+def test_rows_that_are_called_reversed_are_named(tmp_path, column, is_named):
+    rows = answers(4, 6, column, ("yes", "no"), swapped=False, keys=("left", "right"))
+    for row in rows:
+        row["key"] = row[row["key"]]
+    assert any(f"although {column} is yes" in text for text in warnings(tmp_path, rows)) == is_named
