@@ -18,7 +18,7 @@ from stream_engine.formats.question_texts import UNKNOWN
 from stream_engine.formats.reading import FLIPPED, IN_DOUBT, Decision, Reading, flipped
 from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.shown_orders import listed, shown_order
-from stream_engine.formats.vocabulary import SWAP, accentless, words_of
+from stream_engine.formats.vocabulary import ANSWER, SWAP, accentless, words_of
 
 
 def by_key_mapping(records: Records, draft: Draft, reading: Reading, questions: Sequence[str]) -> list[Reading]:
@@ -91,6 +91,9 @@ def _in_file(records: Records, draft: Draft, names: Sequence[str], answers: Set[
     others = [{*words_of(name)} for name in records.columns if name not in (answered, *names)]
     named = [(place, text) for place, text in texts if {*words_of(answered)} <= {*words_of(text)}]
     of_none = [(place, text) for place, text in texts if not any(words <= {*words_of(text)} for words in others)]
+    of_none = [
+        (place, text) for place, text in of_none if ANSWER & {*words_of(text)} and ANSWER & {*words_of(answered)}
+    ]
     book = key_mapping(Records({}, 0), names, answers, set(), named or of_none)
     if book is None or not all(book.means.values()) or not book.differs(draft.answer.by, draft.answer.codes, names):
         return None

@@ -106,6 +106,8 @@ def asked(text: str) -> Asked:
     decisive = [part for part in parts if part.asks and (part.sign or part.doubt)] or parts
     signs = {part.sign for part in decisive if part.sign}
     denies = any(part.denies for part in parts)
+    if n_words < MIN_WORDS:  # of a survey's other questions, too
+        return Asked(signs.pop() if len(signs) == 1 else 0)
     if doubt := next((part.doubt for part in decisive if part.doubt), ""):
         return Asked(0, doubt, denies)
     if len(signs) == 1:

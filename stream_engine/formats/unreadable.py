@@ -296,7 +296,7 @@ def _of_answer(records: Records, answered: Sequence[Column], group: Sequence[Col
     many = len(texts) > MAX_PLACES or (len(texts) > size + 1 and is_textual([answer]))
     if many and not shown & answer.distinct:
         return _of_other_names(answer, group)
-    if answer.distinct == {*map(str, range(size + 1))} and not set(answer.name) & set(",|="):
+    if size > 1 and answer.distinct == {*map(str, range(size + 1))} and not set(answer.name) & set(",|="):
         fact = (
             f"column {answer.name} holds 0 in {answer.texts.count('0'):,} of {records.size:,} rows, and numbers up to "
         )
