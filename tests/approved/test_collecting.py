@@ -74,6 +74,8 @@ async def conversation(client: httpx.AsyncClient, access: Access) -> list[str]:
     owner = {"Authorization": f"Bearer {access.owner}"}
     for path in ("/study", "/participants.json"):
         asked.say(f"## {path}", *outline((await client.get(path, headers=owner)).json()), "")
+    while (await client.get("/collected/refused.jsonl", headers=owner)).text.count("\n") < 3:
+        await asyncio.sleep(0.01)  # what is refused is written by a thread that nobody waits for
     for path in ("/participants.csv", "/collected/answers.jsonl", "/collected/refused.jsonl", "/collected/nothing"):
         asked.say(f"## {path}", *(await client.get(path, headers=owner)).text.splitlines(), "")
     figures = (await client.get("/metrics", headers=owner)).text.splitlines()
