@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from stream_engine import asking
-from stream_engine.report.findings.words import some
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.state.artifact import Artifact
 
 if TYPE_CHECKING:
@@ -356,9 +356,9 @@ class Study(Tables):
     def __repr__(self) -> str:
         counters = self._counters
         refused = sum(counters["rejected"].values())
-        text = f"Study of {some(counters['events'], 'event')}: {some(self._n_objects, 'object')}"
+        text = f"Study of {amount(counters['events'], 'event')}: {amount(self._n_objects, 'object')}"
         text += f", {refused:,} rejected" if refused else ""
-        text += f", {some(len(excluded), 'participant')} excluded" if (excluded := self.published.excluded) else ""
+        text += f", {amount(len(excluded), 'participant')} excluded" if (excluded := self.published.excluded) else ""
         return f"{text}, {'fitted: ' + ', '.join(self.fitted) if self.fitted else 'nothing fitted yet'}"
 
     def _repr_html_(self) -> str:

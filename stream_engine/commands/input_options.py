@@ -9,7 +9,7 @@ from click.core import ParameterSource
 from msgspec import structs
 
 from connectors import SourceFailed
-from stream_engine.data.numbers_in_words import number_of
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.formats.event_fields import where_of
 from stream_engine.input.settings import Settings
 from stream_engine.input.settings import loading as configuration
@@ -183,6 +183,6 @@ def apply_exclusion(store: Store, exclude: Sequence[str], include: Sequence[str]
         now = sorted(store.excluded())
         same = "; nothing changed" if {*now} == before else ""
         named = ", ".join([*now[:MAX_NAMED], *(["…"] if now[MAX_NAMED:] else [])])
-        return f"excluded: {number_of(len(now), 'participant')}{f' ({named})' if now else ''}{same}"
+        return f"excluded: {amount(len(now), 'participant')}{f' ({named})' if now else ''}{same}"
     except (BadExclusion, CannotForget) as error:
         raise click.UsageError(str(error)) from None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from stream_engine.data.numbers_in_words import number_of
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.service.dead_letters import ELSEWHERE, letters_in_folders
 from stream_engine.state.engine import Engine, OverlappingStates, order_of
 from stream_engine.state.snapshot import Snapshot, encode
@@ -52,8 +52,8 @@ def command(states: tuple[str, ...], out: str, into: int | None, folders: tuple[
     excluded = _excluded_in(states)
     existed = "" if new else "; it existed already"
     click.echo(
-        f"snapshot {merged.sequence} of {out}: {number_of(merged.counters['comparisons'], 'comparison')} over "
-        f"{number_of(len(merged.objects), 'object')} from {number_of(len(set(states)), 'state')}"
+        f"snapshot {merged.sequence} of {out}: {amount(merged.counters['comparisons'], 'comparison')} over "
+        f"{amount(len(merged.objects), 'object')} from {amount(len(set(states)), 'state')}"
         f"{existed}"
     )
     _say_excluded(excluded)
@@ -100,8 +100,8 @@ def _redistribute(states: tuple[str, ...], into: int, out: Path, folders: Mappin
         Store(shard.directory).exclude(excluded)
         counted, inputs = shard.snapshot.counters["comparisons"], len(shard.snapshot.positions)
         click.echo(
-            f"{shard.directory}: share {shard.share or 'of all'}, {number_of(inputs, 'partition')}, "
-            f"{number_of(counted, 'comparison')}"
+            f"{shard.directory}: share {shard.share or 'of all'}, {amount(inputs, 'partition')}, "
+            f"{amount(counted, 'comparison')}"
         )
     click.echo("shard-0 has all counts; the other states start empty at their positions. `merge` gives the sum.")
     _say_excluded(excluded)

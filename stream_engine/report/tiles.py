@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from stream_engine.clustering.sentence import headline
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.report.findings import Finding
 from stream_engine.report.findings.models import interval
-from stream_engine.report.findings.words import count, percent, some
+from stream_engine.report.findings.words import count, percent
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import figure
 
@@ -22,8 +23,12 @@ class Tile(NamedTuple):
 def tiles(material: Material) -> Iterator[Tile]:
     """All four; where a figure is not known, the note says why."""
     summary = material.summary
-    answers, comparisons, objects = material.facts.answers, summary["comparisons"], some(summary["objects"], "object")
-    made_of = "comparisons" if answers in (None, comparisons) else some(comparisons, "comparison")
+    answers, comparisons, objects = (
+        material.facts.answers,
+        summary["comparisons"],
+        amount(summary["objects"], "object"),
+    )
+    made_of = "comparisons" if answers in (None, comparisons) else amount(comparisons, "comparison")
     yield Tile("Answers", count(comparisons if answers is None else answers), f"{made_of} of {objects}")
     findings = {finding.what: finding for topic in material.findings.values() for finding in topic}
     yield _participants(material.findings["participants"], all_excluded="excluded" in findings)

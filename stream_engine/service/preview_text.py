@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from shlex import quote
 
-from stream_engine.data.numbers_in_words import number_of
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.service.preview import Preview
 
 
@@ -24,10 +24,10 @@ def as_text(result: Preview, source: str) -> str:
         "read as": result.read_as.removeprefix("read as "),
         "columns": _columns(result),
         "not used": ", ".join(name for name in result.columns if name and name not in result.used_as),
-        "events": f"{result.events:,} ({extent}), {number_of(result.comparisons, 'comparison')}"
-        + (f"; {number_of(result.filtered, 'further one')} excluded" if result.filtered else ""),
+        "events": f"{result.events:,} ({extent}), {amount(result.comparisons, 'comparison')}"
+        + (f"; {amount(result.filtered, 'further one')} excluded" if result.filtered else ""),
         "rejected": ", ".join(f"{n:,} {reason}" for reason, n in result.refused.items()),
-        "encoding": f"{number_of(result.not_utf8, 'row is', 'rows are')} not UTF-8, and not read; specify "
+        "encoding": f"{amount(result.not_utf8, 'row is', 'rows are')} not UTF-8, and not read; specify "
         f"{result.encoding}"
         if result.not_utf8
         else "",
@@ -35,7 +35,7 @@ def as_text(result: Preview, source: str) -> str:
         "sets": _sets(result),
         "suspicious": ", ".join(" and ".join(f'"{name}"' for name in group) for group in result.suspicious),
         "participants": _participants(result),
-        "repeated": f"{number_of(result.repeated, 'repetition')} of questions, {result.repeated_alike:,} answered as "
+        "repeated": f"{amount(result.repeated, 'repetition')} of questions, {result.repeated_alike:,} answered as "
         "before"
         if result.repeated
         else "",
@@ -99,5 +99,5 @@ def _participants(result: Preview) -> str:
         return ""
     minimum, middle, maximum = result.questions_per_worker
     if minimum == maximum:
-        return f"{result.workers:,}, {number_of(maximum, 'question')} each"
+        return f"{result.workers:,}, {amount(maximum, 'question')} each"
     return f"{result.workers:,}, {minimum:,} to {maximum:,} questions each (median {middle:,g})"

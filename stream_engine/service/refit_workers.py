@@ -1,6 +1,5 @@
 """Refits in separate processes: `stream-engine refit` on a published snapshot, monitored through its output."""
 
-import atexit
 import contextlib
 import json
 import os
@@ -19,7 +18,6 @@ from stream_engine.service.forked_commands import ForkServer
 
 COMMAND = "stream_engine.commands.command_line", "stream_engine.commands.refit"
 ORIGIN = ForkServer((*COMMAND, *(REFITS[kind] for kind in RefitSettings().kinds)))  # of refits; begun with the run
-atexit.register(ORIGIN.close)
 IDLE_SECONDS = 120.0  # without a refit, after which the memory of `ORIGIN` is returned
 LESS_URGENT = 5  # added to the niceness: a third of the processor's time where another one is in need of it
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from connectors import split_uri
-from stream_engine.data.numbers_in_words import number_of
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.data.suspicious_names import suspicious_names
 from stream_engine.exports.models import COUNTS_TOLD, MIN_HELD_OUT
 from stream_engine.formats.record_filters import filters_as_text
@@ -61,14 +61,14 @@ def result_line(
     ):
         return (
             f"nothing new{_of(sources, 'in')}{_read_before(run)}: the state has read "
-            f"{number_of(counters_now.events, 'event')} in total (snapshot {run.learning.engine.sequence}); "
+            f"{amount(counters_now.events, 'event')} in total (snapshot {run.learning.engine.sequence}); "
             "to read everything again: --start-over"
         )
     rejected_now = Counter(counters_now.rejected)
     rejected_now.subtract(counters_before.rejected)
     parts = [
-        f"{_not_read(run)}{number_of(counters_now.events - counters_before.events, 'event')}{_of(sources)} read: "
-        f"{number_of(counters_now.comparisons - counters_before.comparisons, 'comparison')}{_remaining(run)}",
+        f"{_not_read(run)}{amount(counters_now.events - counters_before.events, 'event')}{_of(sources)} read: "
+        f"{amount(counters_now.comparisons - counters_before.comparisons, 'comparison')}{_remaining(run)}",
         f"{sum(rejected_now.values()):,} rejected{_why(run, +rejected_now)}",
     ]
     if counters_now.filtered > counters_before.filtered:
@@ -76,7 +76,7 @@ def result_line(
         n_rows = counters_now.filtered - counters_before.filtered
         others = [f"{n_rows - copies:,} {_filters(run.settings)}"] if n_rows > copies else []
         reasons = (
-            [f"{number_of(copies, 'copy of an answer', 'copies of answers')}", *others]
+            [f"{amount(copies, 'copy of an answer', 'copies of answers')}", *others]
             if copies
             else [_filters(run.settings)]
         )
@@ -89,7 +89,7 @@ def result_line(
         if finding.what == topic
     ]
     also = "".join(f"; {finding.text.rstrip('.')}" for finding in outcomes)
-    parts.append(f"{number_of(len(run.learning.engine.objects), 'object')}; {models}{also}; next: {_next(run)}")
+    parts.append(f"{amount(len(run.learning.engine.objects), 'object')}; {models}{also}; next: {_next(run)}")
     return ", ".join(parts)
 
 
@@ -164,7 +164,7 @@ def _not_read(run: OpenRun) -> str:
     rows = run.learning.dead_letters.not_utf8
     if not rows:
         return ""
-    fact = f"{number_of(rows, 'row')} {'was' if rows == 1 else 'were'} not read, because the encoding is not UTF-8; "
+    fact = f"{amount(rows, 'row')} {'was' if rows == 1 else 'were'} not read, because the encoding is not UTF-8; "
     how = f"run again with --start-over {run.learning.dead_letters.encoding}"
     return f"{fact}objects that occur only there are missing: {how}; "
 

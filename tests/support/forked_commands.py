@@ -113,5 +113,6 @@ def _server(of: int) -> _Shared:
     """Forks for this process, and ends with it."""
     server = _Shared(IMPORTED)
     with contextlib.chdir(ROOT):
-        atexit.register(server.begin().close)
+        server.begin()
+    atexit.register(forked_commands.ForkServer.close, server)
     return server

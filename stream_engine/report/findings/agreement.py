@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.evaluation.noise_ceiling import MIN_CEILING_ANSWERS
 from stream_engine.evaluation.participants import MIN_PARTICIPANTS, ParticipantChecks
 from stream_engine.report.findings import GAP, WARNING, Finding
 from stream_engine.report.findings.data import included_again
 from stream_engine.report.findings.facts import Facts
-from stream_engine.report.findings.words import apa_p_value, count, listing, p_value, percent, some
+from stream_engine.report.findings.words import apa_p_value, count, listing, p_value, percent
 from stream_engine.state.artifact import figure
 from stream_engine.state.snapshot import triplet_columns
 
@@ -45,12 +46,12 @@ def participants(facts: Facts) -> Iterator[Finding]:
     if people < MIN_PARTICIPANTS:
         yield Finding(
             "participants",
-            f"{some(people, 'participant')} answered, too few to compare with each other.",
+            f"{amount(people, 'participant')} answered, too few to compare with each other.",
             {"participants": people},
         )
         return
     if again := _copies(facts):
-        text = f"{some(again, 'answer was', 'answers were')} recorded more than once, by the same participant at the "
+        text = f"{amount(again, 'answer was', 'answers were')} recorded more than once, by the same participant at the "
         yield Finding("duplicates", f"{text}same time.", {"answers": again}, level=WARNING)
     most = checks.responses.max() / max(checks.responses.sum(), 1)
     if most > max(MANY_OF_ALL, TIMES_EQUAL / people):
@@ -65,7 +66,7 @@ def participants(facts: Facts) -> Iterator[Finding]:
     elif checks.flagged:
         share = percent(checks.flagged / people, 0)
         were = "was" if checks.flagged == 1 else "were"
-        text = f"{count(checks.flagged)} of {some(people, 'participant')} ({share}) {were} flagged: "
+        text = f"{count(checks.flagged)} of {amount(people, 'participant')} ({share}) {were} flagged: "
         text += f"{_why(checks.reasons)}."
         command = "" if facts.commands.lists_participants else f"{facts.commands.report} --participants"
         yield Finding("participants_flagged", text + _power(checks) + of_own_view, figures, command, WARNING)
@@ -84,7 +85,7 @@ def own_view(facts: Facts, checks: ParticipantChecks) -> str:
     names = [name for name, consistent in zip(checks.names, checks.consistent.tolist()) if consistent]
     if not names:
         return ""
-    who = listing(names) if facts.commands.lists else some(len(names), "participant")
+    who = listing(names) if facts.commands.lists else amount(len(names), "participant")
     disagree, they = ("disagrees", "this participant") if len(names) == 1 else ("disagree", "them")
     differences_report = facts.report("embedding").get("individual_differences") or {}
     see = "see Who sees it differently; " if differences_report.get("who") else ""
@@ -175,7 +176,7 @@ def _why(reasons: tuple[str, ...]) -> str:
     ordered = sorted(people.items(), key=lambda each: [*kinds.values()].index(each[0][0]) if each[0] else len(kinds))
     each = {0: "", 1: "", 2: " with both"}
     return "; ".join(
-        f"{listing(list(why))} ({some(n, 'participant') if len(why) > 1 else count(n)}"
+        f"{listing(list(why))} ({amount(n, 'participant') if len(why) > 1 else count(n)}"
         f"{each.get(len(why), ' with all of these')})"
         for why, n in ordered
     )
@@ -230,7 +231,7 @@ def agreement(facts: Facts) -> Iterator[Finding]:
         yield Finding("agreement_unknown", text, level=GAP, command=facts.commands.refit("embedding"))
     elif facts.published.artifacts:
         n = int(answers or 0)
-        text = f"Inter-rater agreement and noise ceiling are unknown: {some(n, 'answer is', 'answers are')} to a "
+        text = f"Inter-rater agreement and noise ceiling are unknown: {amount(n, 'answer is', 'answers are')} to a "
         text += f"question that somebody else answered, too, and {MIN_CEILING_ANSWERS} are needed. Ask several "
         text += "participants the same questions."
         yield Finding("agreement_unknown", text, level=GAP)
@@ -264,15 +265,14 @@ def agreement(facts: Facts) -> Iterator[Finding]:
     minority = summary["contradicting_triplets"] / max(float(votes[again].sum()), 1.0)
     figures = {"questions": pairs, "repeated": n_repeated, "ties": ties, "share": minority}
     if pairs and copies and copies >= MANY_COPIES * n_repeated:
-        text = f"{some(pairs, 'question has', 'questions have')} conflicting answers. Of how many with several answers "
-        text += f"is not said: {_AMONG}."
+        text = f"{amount(pairs, 'question has', 'questions have')} conflicting answers. Of how many with several "
+        text += f"answers is not said: {_AMONG}."
         figures = {"questions": pairs}
     elif pairs:
-        text = (
-            f"{count(pairs)} of {some(n_repeated, 'question')} with several answers {'has' if pairs == 1 else 'have'} "
-        )
-        text += f"conflicting answers ({count(ties)} of them tied); {percent(minority)} of the answers to questions "
-        text += "with several answers disagree with the majority for their question (ties count half)."
+        text = f"{count(pairs)} of {amount(n_repeated, 'question')} with several answers "
+        text += f"{'has' if pairs == 1 else 'have'} conflicting answers ({count(ties)} of them tied); "
+        text += f"{percent(minority)} of the answers to questions with several answers disagree with the "
+        text += "majority for their question (ties count half)."
         text += f" Here, {_AMONG}." if copies else ""
     else:
         text = "No answer conflicts with another."
@@ -288,7 +288,8 @@ def order(facts: Facts) -> Iterator[Finding]:
     size = facts.summary["order_kept"]  # now: `accepted` counts from the beginning, whatever was forgotten since
     if not size:
         return
-    text = f"The partial order keeps {some(size, 'comparison')}; {count(again)} later comparisons repeated one of them."
+    text = f"The partial order keeps {amount(size, 'comparison')}; {count(again)} later comparisons repeated "
+    text += "one of them."
     if against or cycles:
         text += (
             f" It dropped {count(against)} comparisons that contradict one that it keeps and {count(cycles)} that "
@@ -310,7 +311,7 @@ def difference_tests(report: Mapping[str, Any]) -> list[str]:
     tests, rows = [], report.get("who")
     if isinstance(rows, list) and rows:
         counted = (figure(report, "participants") or 0) >= MIN_PARTICIPANTS
-        who = some(len(rows), "participant") if counted else "participants"
+        who = amount(len(rows), "participant") if counted else "participants"
         least = [p for row in rows if isinstance(row, Mapping) and (p := figure(row, "p_value")) is not None]
         test = f", {'smallest ' if len(rows) > 1 else ''}{apa_p_value(min(least))}, Holm's correction" if least else ""
         tests.append(f"{who} predicted significantly better by a model of their own{test}")
@@ -340,7 +341,7 @@ def differences(facts: Facts) -> Iterator[Finding]:
     many, one = figure(report, "own", "accuracy"), figure(report, "one_map", "accuracy")
     better = many is not None and one is not None and many - one >= SMALL_DIFFERENCE
     if not who and figure(report, "shrinkage") is None and not better:
-        between = some(int(people), "participant")
+        between = amount(int(people), "participant")
         text = f"No individual differences were found between {between} (score test, {apa_p_value(p)})."
         if significant:
             text = f"Answers of {between} differ more than by chance ({significant[0]}), but no model of their own "
@@ -348,10 +349,10 @@ def differences(facts: Facts) -> Iterator[Finding]:
         yield Finding("no_differences", text, figures)
         return
     if not significant:
-        text = f"Individual differences between {some(int(people), 'participant')} are not significant (score test, "
+        text = f"Individual differences between {amount(int(people), 'participant')} are not significant (score test, "
         text += f"{apa_p_value(p)})."
     else:
-        text = f"Participants differ ({some(int(people), 'participant')}; {'; '.join(significant)})."
+        text = f"Participants differ ({amount(int(people), 'participant')}; {'; '.join(significant)})."
     if many is not None and one is not None:
         text += (
             f" With weights and maps of their own, {percent(many)} of held-out comparisons are predicted correctly; "

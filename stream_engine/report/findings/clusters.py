@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from stream_engine.clustering.sentence import CANNOT_TELL, CHANCE, UNCONNECTED, sentence
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.report.findings import GAP, Finding
 from stream_engine.report.findings.facts import Facts
-from stream_engine.report.findings.words import some
 from stream_engine.state.artifact import figure
 
 FIGURES = ("k", "clearer_than", "detection_limit", "gain", "gain_se")
@@ -23,7 +23,7 @@ def clusters(facts: Facts) -> Iterator[Finding]:
             yield Finding(what, statement, {} if gated else _figures(report), level=level)
             few = int(facts.too_few.sum())
             if few and report.get("grade") != CANNOT_TELL:
-                text = f"{some(few, 'object has', 'objects have')} too few comparisons to be placed in a group."
+                text = f"{amount(few, 'object has', 'objects have')} too few comparisons to be placed in a group."
                 yield Finding("not_in_groups", text, {"objects": few})
         return
     report = facts.report("sdp_clustering")

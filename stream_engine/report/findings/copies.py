@@ -3,10 +3,11 @@
 import shlex
 from collections.abc import Iterator
 
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.evaluation.copied_participants import CopiedParticipant
 from stream_engine.report.findings import WARNING, Finding
 from stream_engine.report.findings.facts import Commands, Facts
-from stream_engine.report.findings.words import apa_p_value, count, listing, some
+from stream_engine.report.findings.words import apa_p_value, count, listing
 
 REASONS = {
     "questions": "hardly any other participants were asked the same questions",
@@ -37,8 +38,8 @@ def _names(commands: Commands) -> bool:
 def _who(copies: list[CopiedParticipant], commands: Commands) -> str:
     if _names(commands):
         return listing([f"{each.name} as {each.original} ({count(each.responses)})" for each in copies])
-    as_many = some(sum(each.responses for each in copies), "response")
-    return f"{some(len(copies), 'participant')} as another one ({as_many})"
+    as_many = amount(sum(each.responses for each in copies), "response")
+    return f"{amount(len(copies), 'participant')} as another one ({as_many})"
 
 
 def _why(copies: list[CopiedParticipant]) -> str:

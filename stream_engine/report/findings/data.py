@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from stream_engine.clustering.sentence import are_separated
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.evaluation.few_comparisons import MIN_COMPARISONS
 from stream_engine.evaluation.responses import are_held_out_by_screen
 from stream_engine.formats.event_fields import NO_COLUMN
@@ -19,7 +20,7 @@ from stream_engine.formats.record_filters import filters_as_text
 from stream_engine.report.findings import GAP, RESULT, WARNING, Finding
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.findings.times import times
-from stream_engine.report.findings.words import count, listing, percent, some
+from stream_engine.report.findings.words import count, listing, percent
 from stream_engine.state.artifact import figure
 from stream_engine.state.exclusion import FIELD, excluded_of
 from stream_engine.state.merging import are_of_screens, are_of_three
@@ -69,7 +70,7 @@ def connected(facts: Facts) -> Iterator[Finding]:
         yield Finding("disconnected", text, figures, _largest_set_alone(facts, set_of), WARNING)
     elif (joining := facts.joined_by_one_object) and not facts.too_few[joining.smaller].any():
         name, others = facts.published.snapshot.objects[joining.object], joining.smaller
-        text = f"{name} alone joins {some(len(others), 'object')} ("
+        text = f"{name} alone joins {amount(len(others), 'object')} ("
         text += f"{listing([facts.published.snapshot.objects[i] for i in others], 3)}) with the others: without it, no "
         text += (
             "question is about objects of both. How the two sets lie to each other rests on it alone. Ask questions "
@@ -78,7 +79,7 @@ def connected(facts: Facts) -> Iterator[Finding]:
     if never := int((set_of < 0).sum()):
         yield Finding(
             "never_compared",
-            f"{some(never, 'object has', 'objects have')} no comparison.",
+            f"{amount(never, 'object has', 'objects have')} no comparison.",
             {"objects": never},
             level=WARNING,
         )
@@ -92,7 +93,7 @@ def few_comparisons(facts: Facts) -> Iterator[Finding]:
     if len(few):
         names = [facts.published.snapshot.objects[i] for i in few.tolist()]
         text = (
-            f"{some(len(few), 'object has', 'objects have')} fewer than {MIN_COMPARISONS} comparisons, too few to be "
+            f"{amount(len(few), 'object has', 'objects have')} fewer than {MIN_COMPARISONS} comparisons, too few to be "
         )
         text += f"placed: {listing(names)}. "
         text += (
@@ -144,17 +145,16 @@ def read(facts: Facts) -> Iterator[Finding]:
     named = {KINDS.get(kind, kind): n for kind, n in summary["kinds"].items() if kind != "label"}
     kinds = [f"{count(n)} {kind}" for kind, n in named.items()] if len(named) > 1 else list(named)
     answers = events - summary["kinds"].get("label", 0)
-    what = some(answers, "answer") + (f" ({listing(kinds)})" if kinds else "")
-    comparisons = some(summary["comparisons"], "comparison")
-    text = f"{what} about {some(summary['objects'], 'object')} gave {comparisons}"
+    what = amount(answers, "answer") + (f" ({listing(kinds)})" if kinds else "")
+    comparisons, objects = amount(summary["comparisons"], "comparison"), amount(summary["objects"], "object")
+    text = f"{what} about {objects} gave {comparisons}"
     if summary.get("forgotten"):
-        text = f"{what} were read and some deleted since; {comparisons} of {some(summary['objects'], 'object')} remain"
+        text = f"{what} were read and some deleted since; {comparisons} of {objects} remain"
     elif facts.published.excluded:
-        text = f"{what} were read; without those who are excluded, {comparisons} of "
-        text += f"{some(summary['objects'], 'object')} remain"
+        text = f"{what} were read; without those who are excluded, {comparisons} of {objects} remain"
     if summary["objects"]:
         ends = 3 * summary["triplets"] + 4 * summary["quadruplets"]
-        text += f"; each object appears in {some(round(ends / summary['objects']), 'comparison')} on average"
+        text += f"; each object appears in {amount(round(ends / summary['objects']), 'comparison')} on average"
     figures = {name: summary[name] for name in ("events", "objects", "comparisons")}
     yield Finding("read", f"{text}." if rejected else f"{text}. None was rejected.", figures)
     for doubt in facts.commands.doubts:
@@ -163,11 +163,13 @@ def read(facts: Facts) -> Iterator[Finding]:
     if rejected:
         reasons = [f"{count(n)} {_reason(reason)}" for reason, n in summary["rejected"].items()]
         share = percent(rejected / (events + rejected))
-        text = f"{some(rejected, 'event was', 'events were')} rejected ({share}): {listing(reasons)}."
+        text = f"{amount(rejected, 'event was', 'events were')} rejected ({share}): {listing(reasons)}."
         command = "" if facts.commands.typed else f"stream-engine dead-letters show --state {facts.commands.state}"
         yield Finding("rejected", text, {"events": rejected, **summary["rejected"]}, command, WARNING)
     if repeated := summary.get("repeated"):
-        text = f"{some(repeated, 'response was', 'responses were')} sent twice: the same participant, times and answer"
+        text = (
+            f"{amount(repeated, 'response was', 'responses were')} sent twice: the same participant, times and answer"
+        )
         dropped = facts.copies_dropped > 0
         typed = "" if dropped else facts.commands.typed
         again = (
@@ -182,7 +184,7 @@ def read(facts: Facts) -> Iterator[Finding]:
         share, unanswered = without_copies / n_rows, without_copies and _only_unanswered(facts)
         text = excluded_rows(facts)
         if unanswered:
-            text = f"{count(without_copies)} of {some(n_rows, 'row')} ({percent(share)}) have no answer "
+            text = f"{count(without_copies)} of {amount(n_rows, 'row')} ({percent(share)}) have no answer "
             text += f"({unanswered} is empty) and were excluded."
             text += f" {excluded_rows(facts)}" if facts.copies_dropped else ""
         many = unanswered and share >= MANY_UNANSWERED
@@ -215,11 +217,11 @@ def excluded_rows(facts: Facts) -> str:
     catch trials are catch trials."""
     n, copies = facts.summary["filtered"], facts.copies_dropped
     if not copies or n < copies:
-        return f"{some(n, 'row was', 'rows were')} excluded{_why_filtered(facts)}."
-    of_answers = some(copies, "copy of an answer", "copies of answers")
+        return f"{amount(n, 'row was', 'rows were')} excluded{_why_filtered(facts)}."
+    of_answers = amount(copies, "copy of an answer", "copies of answers")
     if n == copies:
-        return f"{some(n, 'row was', 'rows were')} excluded ({of_answers})."
-    others = f"{some(n - copies, 'other')}{_why_filtered(facts)}"
+        return f"{amount(n, 'row was', 'rows were')} excluded ({of_answers})."
+    others = f"{amount(n - copies, 'other')}{_why_filtered(facts)}"
     return f"{count(n)} rows were excluded: {of_answers} and {others}."
 
 
@@ -254,7 +256,7 @@ def excluded(facts: Facts) -> Iterator[Finding]:
     names, artifacts = facts.published.excluded, facts.published.artifacts
     if names:
         are = "is" if len(names) == 1 else "are"
-        text = f"{some(len(names), 'participant')} {are} excluded: {listing(list(names))}."
+        text = f"{amount(len(names), 'participant')} {are} excluded: {listing(list(names))}."
         changes = [*_changes(facts.report("embedding")), *_changes(facts.cluster_answer)]
         text += f" Compared with the fit {_former_participants(facts)}: {'; '.join(changes)}." if changes else ""
         yield Finding("excluded", *included_again(text, names, facts.commands, {"names": list(names)}))

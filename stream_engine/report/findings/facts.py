@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from connectors import split_uri
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.evaluation.connection import (
     JoiningObject,
     are_connected,
@@ -33,7 +34,7 @@ from stream_engine.exports.models import (
     table,
 )
 from stream_engine.exports.summary import summary_of
-from stream_engine.report.findings.words import listing, some
+from stream_engine.report.findings.words import listing
 from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
@@ -278,7 +279,7 @@ class Facts:
         """What separates the sets, after "sets that"."""
         if not (across := self.questions_across):
             return "were never compared with each other"
-        return f"are joined by only {some(across, 'question')}"
+        return f"are joined by only {amount(across, 'question')}"
 
     @property
     def positions_comparable(self) -> bool:
@@ -308,7 +309,7 @@ class Facts:
         """A clause beside a figure that counts answers of participants who are flagged, or copies; else empty."""
         checks, parts = self.participants, []
         if checks is not None and checks.flagged and len(checks.names) >= MIN_PARTICIPANTS:
-            parts.append(some(checks.flagged, "flagged participant"))
+            parts.append(amount(checks.flagged, "flagged participant"))
         if self.copied:
-            parts.append(some(len(self.copied), "copied participant"))
+            parts.append(amount(len(self.copied), "copied participant"))
         return f"{listing(parts)} included" if parts else ""

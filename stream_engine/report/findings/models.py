@@ -4,13 +4,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import sqrt
 from typing import Any
 
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.evaluation.noise_ceiling import MAX_CEILING_HALF_WIDTH
 from stream_engine.evaluation.response_checks import MIN_BIAS
 from stream_engine.exports.models import COUNTS, MIN_HELD_OUT
 from stream_engine.report.findings import GAP, WARNING, Finding
 from stream_engine.report.findings.agreement import is_below_chance
 from stream_engine.report.findings.facts import Facts
-from stream_engine.report.findings.words import count, p_value, percent, some
+from stream_engine.report.findings.words import count, p_value, percent
 from stream_engine.state.artifact import PRELIMINARY, figure
 
 COMPARE = "compare the first answers, which preview shows in words, with what participants chose"
@@ -68,14 +69,12 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
     share, error = best["accuracy"], best["standard_error"]
     figures = {"model": best["model"], "accuracy": share, "standard_error": error, "held_out": held_out}
     if facts.n_questions == 1:
-        text = (
-            f"Prediction accuracy is unknown: all {some(facts.summary['comparisons'], 'answer')} are to one question, "
-        )
-        text += "and say nothing about others. Ask about further objects."
+        text = f"Prediction accuracy is unknown: all {amount(facts.summary['comparisons'], 'answer')} are to one "
+        text += "question, and say nothing about others. Ask about further objects."
         yield Finding("one_question", text, figures, level=WARNING)
         return
     if facts.beats_chance is None:
-        of = f"only {some(held_out, 'held-out comparison')}" if held_out else "too few comparisons were held out"
+        of = f"only {amount(held_out, 'held-out comparison')}" if held_out else "too few comparisons were held out"
         yield Finding("accuracy_unknown", f"Prediction accuracy is unknown: {of}.", figures, level=GAP)
         return
     of = f"{count(held_out)} held-out comparisons" if held_out else "held-out comparisons"
@@ -249,7 +248,7 @@ def object_map(facts: Facts) -> Iterator[Finding]:
     kernel = {"ste": "STE", "t-ste": "t-STE"}.get(str(report.get("kernel")), "embedding")
     chosen = facts.published.artifacts["embedding"].params.get("dimensions") is None
     least = figure(report, "dimensions_at_least")
-    size = f", {some(int(d), 'dimension')}"
+    size = f", {amount(int(d), 'dimension')}"
     if (chosen and least is not None and least < d) or not facts.connected:  # said below, or of no set
         size = ""
     text = f"Objects judged similar are close together ({kernel}{size})."
@@ -307,7 +306,7 @@ def _supported(report: Mapping[str, Any], d: int, chosen: bool) -> Iterator[Find
     p = tested.get("p_values", []) if isinstance(tested, Mapping) else []
     figures = {"at_least": least, "dimensions": d, "p_values": p}
     if least > 1:
-        text = f"The answers support at least {some(int(least), 'dimension')}: fewer predict significantly worse"
+        text = f"The answers support at least {amount(int(least), 'dimension')}: fewer predict significantly worse"
         more = p[int(least) - 1] if len(p) >= least else None
         text += f"; adding one more is not significant (p = {p_value(more)})." if isinstance(more, int | float) else "."
         yield Finding("dimensions", text, figures)
@@ -333,7 +332,7 @@ def _for_prediction(report: Mapping[str, Any], d: int, chosen: bool) -> Iterator
     text += f"; {low} to {high} have no significantly larger one (95 % interval)" if low < high else ""
     if low > least:
         text += ". The log loss of fewer is larger, but tests of accuracy do not confirm that more than "
-        text += f"{some(int(least), 'dimension is', 'dimensions are')} needed"
+        text += f"{amount(int(least), 'dimension is', 'dimensions are')} needed"
     text += ". It is no estimate of how many dimensions the objects have."
     figures = {"at_least": least, "dimensions": d, "interval": [low, high]}
     yield Finding("dimensions_for_prediction", text, figures)

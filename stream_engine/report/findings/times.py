@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from stream_engine.counts import Forgetting
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.formats.options import MAX_TIME_AHEAD
 from stream_engine.report.findings import WARNING, Finding
 from stream_engine.report.findings.facts import Facts
-from stream_engine.report.findings.words import percent, some
+from stream_engine.report.findings.words import percent
 from stream_engine.state.event_time import newest_time
 
 DAY = 86_400.0
@@ -28,7 +29,7 @@ def times(facts: Facts) -> Iterator[Finding]:
             else "all older answers left the window"
         )
         text = (
-            f"The time of events jumped ahead {some(number, 'time')} by more than "
+            f"The time of events jumped ahead {amount(number, 'time')} by more than "
             f"{'the half-life' if decays else 'the window'}; {largest} from {day(first)} to {day(then)} "
             f"({span(then - first)}), and {effect}. Expected after a pause; otherwise a clock was wrong."
         )

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from stream_engine.data.numbers_in_words import number_of
-
 
 def count(n: float) -> str:
     """A whole number with its thousands apart.
@@ -50,11 +48,6 @@ def apa_p_value(p: float) -> str:
     ('p < .001', 'p = .03', 'p > .99')
     """
     return "p < .001" if p < 0.001 else "p > .99" if p > 0.99 else f"p = {p_value(p)}"
-
-
-def some(n: int, what: str, many: str = "") -> str:
-    """A number with its noun, as `number_of` writes it."""
-    return number_of(n, what, many)
 
 
 def listing(texts: list[str], most: int = 5) -> str:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.exports.alignment import (
     as_is_row,
@@ -16,7 +17,7 @@ from stream_engine.exports.alignment import (
 )
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Curve, Drawing, Points, Rules
-from stream_engine.report.findings.words import percent, some
+from stream_engine.report.findings.words import percent
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import Artifact, figure
 
@@ -119,7 +120,7 @@ def _of_groups(material: Material, artifact: Artifact) -> tuple[str, ...]:
             answers[of == number] @ arrays["participant_accuracy"][of == number] / max(answers[of == number].sum(), 1)
         )
         shares_text = ", ".join(f"{name} {percent(share)}" for name, share in zip(sets, shares.tolist()))
-        lines.append(f"group {number + 1} ({some(int((of == number).sum()), 'participant')}): {shares_text}")
+        lines.append(f"group {number + 1} ({amount(int((of == number).sum()), 'participant')}): {shares_text}")
     return (f"By group of participants, as it is: {'; '.join(lines)}.",) if lines else ()
 
 
@@ -133,9 +134,9 @@ def _says(material: Material, artifact: Artifact, rows: list[dict[str, Any]]) ->
     if suspect:
         says = f"{suspect} predicts more than people agree with each other: was it made from these answers? "
     if n_without := int(figure(report, "without_features") or 0):
-        of = f"of {some(report['objects'], 'object')}"
-        says += some(report["objects"] - report["with_features"], f"{of} has", f"{of} have")
-        says += f" no features in every set; {some(n_without, 'comparison is', 'comparisons are')} left out. "
+        of = f"of {amount(report['objects'], 'object')}"
+        says += amount(report["objects"] - report["with_features"], f"{of} has", f"{of} have")
+        says += f" no features in every set; {amount(n_without, 'comparison is', 'comparisons are')} left out. "
     says += f"As it is, {_named(best := as_is_row(rows))} predicts the answers best: {_interval(best)}; chance 50 %."
     if tested := [row for row in rows if figure(row, "by_object", "accuracy") is not None]:
         best = max(tested, key=lambda row: row["by_object"]["accuracy"])
@@ -170,7 +171,7 @@ def _notes(artifact: Artifact) -> tuple[str, ...]:
     if others := [feature_set["name"] for feature_set in report["sets"] if feature_set["joined_by"] != "name"]:
         notes.append(f"Joined by the name without folder and suffix: {', '.join(others)}.")
     if chosen := int(report["chosen_by_model"]):
-        notes.append(f"{some(chosen, 'answer')} to questions that a model chose are learned from, but not tested.")
+        notes.append(f"{amount(chosen, 'answer')} to questions that a model chose are learned from, but not tested.")
     accuracy, answers = (np.asarray(artifact.arrays[f"participant_{name}"]) for name in ("accuracy", "answers"))
     if len(answers) > 1:
         first = [feature_set["set"] for feature_set in report["predicts"]["sets"]]
@@ -178,7 +179,7 @@ def _notes(artifact: Artifact) -> tuple[str, ...]:
             f"{name} {percent(low, 0)} to {percent(high, 0)}"
             for name, low, high in zip(first, *np.quantile(accuracy, (0.1, 0.9), axis=0))
         )
-        notes.append(f"Of {some(len(answers), 'participant')}, the middle 80 % are predicted: {spread}.")
+        notes.append(f"Of {amount(len(answers), 'participant')}, the middle 80 % are predicted: {spread}.")
     return tuple(notes)
 
 

@@ -7,12 +7,13 @@ import numpy as np
 
 from stream_engine.clustering import MIN_CORE_STABILITY
 from stream_engine.clustering.sentence import CANNOT_TELL, are_separated, by_themselves
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.exports.clusters import ANSWER, PROGRAM, grouping
 from stream_engine.exports.object_places import numbers
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Bars, Drawing
 from stream_engine.report.findings.clusters import explained
-from stream_engine.report.findings.words import listing, some
+from stream_engine.report.findings.words import listing
 from stream_engine.report.material import Material
 from stream_engine.report.sections.object_map import part_name
 from stream_engine.state.artifact import Artifact, figure
@@ -52,7 +53,7 @@ def section(material: Material) -> Section:
             says = f"{says} No object was clustered.".strip()
         return Section(TITLE, says, (), beside[1], tuple(filter(None, notes)))
     word = part_name(material)
-    says += f" The partition assigns {some(int(sizes.sum()), 'object')} to {_parts(material, len(sizes))}."
+    says += f" The partition assigns {amount(int(sizes.sum()), 'object')} to {_parts(material, len(sizes))}."
     members = [listing([material.names[i] for i in np.flatnonzero(labels == k).tolist()], 8) for k in range(len(sizes))]
     columns = {word: list(range(1, len(sizes) + 1)), "objects": sizes.tolist(), "among them": members}
     tables, drawings = [Table("clusters", columns)], list[Drawing]()
@@ -79,7 +80,7 @@ def section(material: Material) -> Section:
 def _parts(material: Material, n: int) -> str:
     """How many parts there are, an object by itself being no group."""
     answer = material.facts.cluster_answer
-    return by_themselves({**answer, "k": n}) if are_separated(answer) else some(n, part_name(material))
+    return by_themselves({**answer, "k": n}) if are_separated(answer) else amount(n, part_name(material))
 
 
 def _text(material: Material) -> str:

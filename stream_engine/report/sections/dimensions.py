@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.embedding.sparse_fit import REPRODUCIBLE
 from stream_engine.report import Section, Table
-from stream_engine.report.findings.words import listing, percent, some
+from stream_engine.report.findings.words import listing, percent
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import Artifact, figure
 
@@ -50,7 +51,7 @@ def section(material: Material) -> Section | None:
 def _says(artifact: Artifact) -> str:
     report = artifact.report
     d, reproducible = (int(figure(report, name) or 0) for name in ("dimensions", "reproducible"))
-    says = f"The responses are described by {some(d, 'non-negative dimension')}; {some(reproducible, 'is', 'are')} "
+    says = f"The responses are described by {amount(d, 'non-negative dimension')}; {amount(reproducible, 'is', 'are')} "
     says += f"reproducible (correlation at least {REPRODUCIBLE:g} between fits with different seeds)."
     for kind, chance in (("odd_one_out", "33.3 %"), ("triplet", "50 %")):
         right, error = (figure(report, f"{kind}_{name}") for name in ("accuracy", "standard_error"))

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import expit
 
 from stream_engine.data.answers import Answers
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.embedding.fit import LOOSE, Embedding, Setting, fit, fit_carefully
 from stream_engine.embedding.questions import Questions, of_answers
 from stream_engine.evaluation import cross_fit
@@ -21,7 +22,7 @@ from stream_engine.evaluation.participants import wilson
 from stream_engine.evaluation.responses import PUBLISHED_SEED, Responses
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Curve, Drawing, Rules
-from stream_engine.report.findings.words import count, percent, some
+from stream_engine.report.findings.words import count, percent
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import PRELIMINARY, Artifact
 
@@ -55,7 +56,7 @@ def section(material: Material) -> Section:
         return Section(TITLE, "The embedding is being fitted.")
     steps, confidence, right = curve(material, artifact)
     if len(steps) < 2:
-        comparisons = some(material.summary["comparisons"], "comparison")
+        comparisons = amount(material.summary["comparisons"], "comparison")
         few = f"There are too few answers to tell: {comparisons}, of which at least {MIN_HELD_OUT} must be held out."
         return Section(TITLE, few, notes=_drift(material))
     last, before = steps[-1].figures, steps[-2].figures
@@ -102,7 +103,7 @@ def section(material: Material) -> Section:
 
 
 def _left_out(n: int) -> str:
-    return f" {some(n, 'comparison is', 'comparisons are')} in bins with fewer, which are left out." if n else ""
+    return f" {amount(n, 'comparison is', 'comparisons are')} in bins with fewer, which are left out." if n else ""
 
 
 def curve(material: Material, artifact: Artifact) -> tuple[list[Step], np.ndarray, np.ndarray]:
@@ -248,5 +249,5 @@ def _drift(material: Material) -> tuple[str, ...]:
     some_alarm = {name: n for name, n in alarms.items() if n}
     if not some_alarm:
         return ("No drift was detected during the run.",)
-    text = ", ".join(f"{name} {some(n, 'time')}" for name, n in some_alarm.items())
+    text = ", ".join(f"{name} {amount(n, 'time')}" for name, n in some_alarm.items())
     return (f"Drift was detected during the run: {text}.",)

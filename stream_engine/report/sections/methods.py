@@ -8,6 +8,7 @@ from typing import Any
 
 from stream_engine.clustering.sentence import CANNOT_TELL, NOT_SEPARABLE, are_separated, by_themselves, is_certain
 from stream_engine.data import installed_version
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.evaluation.participants import MIN_PARTICIPANTS
 from stream_engine.evaluation.responses import are_held_out_by_screen
 from stream_engine.report import Section, Table
@@ -15,7 +16,7 @@ from stream_engine.report.findings.agreement import difference_tests
 from stream_engine.report.findings.data import KINDS, excluded_rows
 from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.models import NAMES, bounds
-from stream_engine.report.findings.words import apa_p_value, count, listing, p_value, some
+from stream_engine.report.findings.words import apa_p_value, count, listing, p_value
 from stream_engine.report.material import Material
 from stream_engine.report.sections.dendrogram import ADDS
 from stream_engine.state.artifact import PRELIMINARY, Artifact, figure
@@ -132,25 +133,25 @@ def paper(facts: Facts) -> str:
 def _data(facts: Facts) -> str:
     """Whose answers, about what, and who was excluded."""
     summary, people = facts.summary, facts.participants
-    comparisons = some(summary["comparisons"], "comparison")
+    comparisons = amount(summary["comparisons"], "comparison")
     kinds = listing([KINDS.get(kind, kind) for kind in summary["kinds"] if kind != "label"])
     answers = comparisons if facts.answers is None else f"{count(facts.answers)} {kinds} answers ({comparisons})"
-    who = f" by {some(len(people.names), 'participant')}" if people is not None else ""
-    text = f"We analyzed {answers}{who} about {some(summary['objects'], 'object')}."
+    who = f" by {amount(len(people.names), 'participant')}" if people is not None else ""
+    text = f"We analyzed {answers}{who} about {amount(summary['objects'], 'object')}."
     if facts.copies_counted:
-        copies = some(facts.copies_counted, "copy of an answer was", "copies of answers were")
+        copies = amount(facts.copies_counted, "copy of an answer was", "copies of answers were")
         text += f" {copies} counted as answers."
     text += f" {excluded_rows(facts)}" if summary["filtered"] else ""
     if facts.sets is not None and not facts.connected:
         text += f" The objects formed {int(facts.sets.max()) + 1} sets that {facts.apart}; "
         text += "distances are interpreted only within a set."
     if facts.copied:
-        copies = some(len(facts.copied), "participant")
+        copies = amount(len(facts.copied), "participant")
         text += f" All responses of {copies} were the same as those of another one, and were not excluded."
     if names := facts.published.excluded:
-        text += f" {some(len(names), 'further participant was', 'further participants were')} excluded."
+        text += f" {amount(len(names), 'further participant was', 'further participants were')} excluded."
     elif people is not None and people.flagged:
-        flagged = some(people.flagged, "participant", "participants")
+        flagged = amount(people.flagged, "participant", "participants")
         text += f" Checks of response quality flagged {flagged}, whose answers were not excluded."
     return text
 
@@ -160,7 +161,7 @@ def _embedding(report: Mapping[str, Any], connected: bool) -> Iterator[str]:
     if d is None or kernel is None:
         return
     yield (
-        f"A {kernel} in {some(int(d), 'dimension')}, with a lapse rate for random answers, was fitted by penalized "
+        f"A {kernel} in {amount(int(d), 'dimension')}, with a lapse rate for random answers, was fitted by penalized "
         "maximum likelihood."
     )
     if draws := figure(report, "draws"):

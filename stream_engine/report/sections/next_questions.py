@@ -3,10 +3,11 @@
 from stream_engine import asking
 from stream_engine.asking.as_events import choose_for_type
 from stream_engine.asking.knowledge import knowledge_of
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.evaluation.few_comparisons import MIN_COMPARISONS
 from stream_engine.report import Section, Table
 from stream_engine.report.findings.data import KINDS
-from stream_engine.report.findings.words import listing, some
+from stream_engine.report.findings.words import listing
 from stream_engine.report.material import Material
 
 MAX_SUGGESTED = 10
@@ -66,7 +67,7 @@ def _advice(material: Material) -> str:
     if not material.by_object:
         return "Questions about the objects with the fewest comparisons come first."
     if thin := int((answers < MIN_COMPARISONS).sum()):
-        few = some(thin, "object has", "objects have")
+        few = amount(thin, "object has", "objects have")
         return f"{few} fewer than {MIN_COMPARISONS} comparisons: ask about these first."
     return (
         f"Each of the {len(answers):,} objects has at least {MIN_COMPARISONS} comparisons. The questions balance the "

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from stream_engine.clustering.sentence import NOT_SEPARABLE, are_separated
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.exports.object_places import PICTURE, ObjectCoordinates, ellipses_of
 from stream_engine.report import Section
 from stream_engine.report.drawings import Axis, Drawing, Ellipses, Points, Segments, extent
 from stream_engine.report.findings import sentences
 from stream_engine.report.findings.models import not_interpretable
-from stream_engine.report.findings.words import listing, percent, some
+from stream_engine.report.findings.words import listing, percent
 from stream_engine.report.material import Material
 
 HEIGHT = 440
@@ -216,7 +217,7 @@ def _caveat_of_groups(material: Material) -> str:
 
 def _left_out(material: Material, places: ObjectCoordinates) -> str:
     missing = int((~np.isfinite(places.points).all(axis=1)).sum())
-    what = some(missing, "object had", "objects had")
+    what = amount(missing, "object had", "objects had")
     are = "is" if missing == 1 else "are"
     return f"{what} no answer when the map was fitted and {are} not shown." if missing else ""
 

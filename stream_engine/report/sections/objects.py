@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.evaluation.few_comparisons import MIN_COMPARISONS
 from stream_engine.exports import object_table
 from stream_engine.report import Section, Table
-from stream_engine.report.findings.words import listing, some
+from stream_engine.report.findings.words import listing
 from stream_engine.report.material import Material
 
 
@@ -24,7 +25,7 @@ def section(material: Material) -> Section:
     if len(few) and material.by_object:
         least = few[np.argsort(answers[few], kind="stable")]
         says += (
-            f" {some(len(few), 'object has', 'objects have')} fewer than {MIN_COMPARISONS} comparisons: "
+            f" {amount(len(few), 'object has', 'objects have')} fewer than {MIN_COMPARISONS} comparisons: "
             f"{listing([material.names[i] for i in least.tolist()])}."
         )
     elif material.by_object:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.evaluation.participants import MIN_PARTICIPANTS
 from stream_engine.evaluation.weak_joins import MAX_OBJECTS
 from stream_engine.report import Section
 from stream_engine.report.findings import GAP, Finding, warnings
 from stream_engine.report.findings.facts import Facts
-from stream_engine.report.findings.words import listing, some
+from stream_engine.report.findings.words import listing
 from stream_engine.report.material import Material
 
 MIN_POWER = 0.5  # share of those who only guess that would be noticed, from which a check that finds none is passed
@@ -18,7 +19,7 @@ def section(material: Material) -> Section:
     if not material.summary["comparisons"]:
         return Section("Data quality", "There is nothing to check yet.")
     problems, passed = warnings(material.findings), list(_passed(material.facts))
-    says = f"{some(len(problems), 'problem')} found." if problems else "No problem was found."
+    says = f"{amount(len(problems), 'problem')} found." if problems else "No problem was found."
     notes = [_with_command(finding) for finding in problems]
     notes += [_with_command(finding) for finding in material.findings["excluded"] if finding.level != GAP]
     if passed:

@@ -4,12 +4,13 @@ import shlex
 
 import numpy as np
 
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.exports import NothingToExport
 from stream_engine.exports.workers import workers
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Bars, Drawing
 from stream_engine.report.findings.agreement import own_view
-from stream_engine.report.findings.words import listing, some
+from stream_engine.report.findings.words import listing
 from stream_engine.report.material import Material
 
 TITLE = "Participants"
@@ -69,8 +70,8 @@ def section(material: Material) -> Section | None:
     columns |= of_reliability
     about = ABOUT + (OF_RELIABILITY if of_reliability else "")
     flagged = [columns["participant"][i] for i in range(checks.flagged)]
-    says = f"{some(len(checks.names), 'participant')} answered. "
-    flags = f"{some(len(flagged), 'is', 'are')} flagged: {listing(flagged)}."
+    says = f"{amount(len(checks.names), 'participant')} answered. "
+    flags = f"{amount(len(flagged), 'is', 'are')} flagged: {listing(flagged)}."
     if flagged:
         says += flags
     elif material.facts.beats_chance is False:

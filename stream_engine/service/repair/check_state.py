@@ -14,7 +14,7 @@ from connectors.files.dead_letters import check_folder, segment_name
 from stream_engine.counts.adds_similarity import adds3
 from stream_engine.data import container
 from stream_engine.data.container import Corrupt
-from stream_engine.data.numbers_in_words import number_of
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.data.signatures import Signing
 from stream_engine.order.partial_order import topological_order
 from stream_engine.service.dead_letters import ELSEWHERE
@@ -80,8 +80,8 @@ def _snapshot(store: Store, sequence: int, snapshots: dict[int, Snapshot]) -> st
     if problems := list(_broken_relations(snapshot)):
         raise Corrupt("; ".join(problems))
     return (
-        f"{number_of(snapshot.counters['comparisons'], 'comparison')}, {number_of(len(snapshot.objects), 'object')}, "
-        f"{number_of(len(snapshot.positions), 'partition')}, {size:,} bytes, sha256 {snapshot.digest[:16]}"
+        f"{amount(snapshot.counters['comparisons'], 'comparison')}, {amount(len(snapshot.objects), 'object')}, "
+        f"{amount(len(snapshot.positions), 'partition')}, {size:,} bytes, sha256 {snapshot.digest[:16]}"
     )
 
 
