@@ -1,12 +1,13 @@
 """Several files that are not read in one way: some ask for the farther object, or one holds no answers."""
 
+from contextlib import suppress
 from pathlib import PurePath
 from typing import NamedTuple
 
 from msgspec import structs
 
+from stream_engine.data.csv_grammar import column_names
 from stream_engine.formats.asked_direction import farther_beside, sign_in_name
-from stream_engine.formats.record_columns import Column
 from stream_engine.formats.vocabulary import ROUNDS, words_of
 from stream_engine.input.beside_tables import lines_around, names_and_sheets
 from stream_engine.input.first_records import first_columns, first_of_files, first_records, paths_of
@@ -54,17 +55,19 @@ def same_numbers(settings: Settings, name: str) -> str:
     there are none."""
     if any((ROUNDS | {"day", "run", "part", "week"}) & {*words_of(PurePath(path).stem)} for path in paths_of(settings)):
         return ""
-    people = [{*column.distinct} for path in paths_of(settings) if (column := _column(_of_one(settings, path), name))]
-    common = people[0].intersection(*people[1:]) if len(people) > 1 else set()
-    if not common or not all(text.isdecimal() for of_file in people for text in of_file):
+    common: set[str] | None = None
+    paths = paths_of(settings)
+    for path in paths if len(paths) > 1 else ():
+        column = first_records(_of_one(settings, path)).columns.get(name)
+        people = column.distinct if column is not None else set()
+        common = people if common is None else common & people
+        if not common or not all(map(str.isdecimal, people)):
+            return ""
+    if not common:
         return ""
     some = ", ".join(sorted(common, key=int)[:3])
     fact = f"{name} holds the same numbers in several files ({some}, …), and they count as the same participants: if "
     return f"{fact}these are different people, write the file into {name}, too, such as A-1"
-
-
-def _column(settings: Settings, name: str) -> Column | None:
-    return first_records(settings).columns.get(name)
 
 
 def no_answers(settings: Settings) -> str:
@@ -77,7 +80,8 @@ def no_answers(settings: Settings) -> str:
     for path in paths:
         record = next(first_of_files(_of_one(settings, path)), None)
         if record is not None and record.format == "csv":
-            columns[path] = {*first_columns(_of_one(settings, path))}
+            with suppress(ValueError):  # the run itself reports the problem
+                columns[path] = {name.strip() for name in column_names(record.header)}
     for path, names in columns.items():
         others = [other for other in columns if other != path]
         if others and all(len(names) < len(columns[other]) and not names & columns[other] for other in others):
