@@ -203,7 +203,7 @@ def _map() -> None:
     from stream_engine.embedding.questions import of_rows
 
     answer = of_rows(np.array([[0, 1, 0, 2]]), 3, worker=np.array([0]))
-    posterior(answer, fit(answer, 2, 1.0), 0, evaluations=100)
+    posterior(answer, fit(answer, 2, 1.0).points, 0, evaluations=100)
     weighted_loss(answer, 0.0)(np.zeros((3, 2)), np.zeros((2, 2)), np.zeros(2))
     borders.cuts(np.arange(8.0).reshape(4, 2) ** 2, (2,))
 

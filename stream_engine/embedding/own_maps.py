@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from stream_engine.embedding import descent, starts
-from stream_engine.embedding.fit import ROUGH, _descend, fit
+from stream_engine.embedding.fit import ROUGH, _descend
 from stream_engine.embedding.fit_tables import FitTables
 from stream_engine.embedding.gradient import paired
 from stream_engine.embedding.lapse_prior import FIRST, LEAST, MOST
@@ -108,9 +108,8 @@ def _blocks(
 
 
 def _posterior_map(block: int, objects: np.ndarray, rows: np.ndarray, times: np.ndarray) -> _Map:
-    questions = of_rows(rows, len(objects), times)
-    begin = fit(questions, min(2, max(len(objects) - 1, 1)), 1.0, tolerance=ROUGH, max_iterations=MAX_ITERATIONS)
-    draws = posterior(questions, begin, 0, evaluations=EVALUATIONS, draws=DRAWS)
+    (points,), _ = next(_Paths(rows, len(objects), times).falling_ridges(DIMENSIONS[0]))
+    draws = posterior(of_rows(rows, len(objects), times), points, 0, evaluations=EVALUATIONS, draws=DRAWS)
     return _Map(block, objects, draws.points.astype(float), float(draws.lapse.mean()))
 
 

@@ -26,7 +26,6 @@ from scipy.special import expit
 from stream_engine.data.compiled import njit
 from stream_engine.embedding.calibration import PRIOR_ANSWERS
 from stream_engine.embedding.descent import minimise
-from stream_engine.embedding.fit import Embedding
 from stream_engine.embedding.questions import Questions, asked_about
 from stream_engine.evaluation.answer_probabilities import margins
 
@@ -108,15 +107,15 @@ def has_few_answers(questions: Questions, d: int) -> bool:
 
 
 def posterior(
-    questions: Questions, begin: Embedding, seed: int, evaluations: int | None = None, draws: int | None = None
+    questions: Questions, begin: np.ndarray, seed: int, evaluations: int | None = None, draws: int | None = None
 ) -> Posterior:
-    """Draws given answers, by a chain that begins at a fit in any number of dimensions.
+    """Draws given answers, by a chain that begins at points of a fit in any number of dimensions.
 
     Parameters
     ----------
     questions : Questions
         The answers; whoever gave them has one lapse rate.
-    begin : Embedding
+    begin : (n, k) array
         Where the chain begins.
     seed : int
         Random seed.
@@ -133,9 +132,9 @@ def posterior(
     n, axes = questions.n_objects, len(SPREAD)
     rng = np.random.default_rng(seed)
     state = rng.normal(size=n * axes + axes + 1)
-    given_axes = min(axes, begin.points.shape[1])
+    given_axes = min(axes, begin.shape[1])
     points = state[: n * axes].reshape(n, axes)
-    points[:, :given_axes] = np.clip(begin.points[:, :given_axes] / np.array(SPREAD[:given_axes]), -3.0, 3.0)
+    points[:, :given_axes] = np.clip(begin[:, :given_axes] / np.array(SPREAD[:given_axes]), -3.0, 3.0)
     state[n * axes :] = 0.0
     evaluations = evaluations or int(np.clip(WORK / max(questions.answers, 1.0), LEAST, MOST))
     draws = draws or DRAWS
@@ -161,8 +160,10 @@ def _by_pair(questions: Questions) -> _PairNumbers:
         np.repeat(each, times.astype(int), 0)
         for each, times in ((questions.rows, questions.near), (opposite, questions.far))
     ]
-    pairs, number = np.unique(np.sort(np.concatenate(rows).reshape(-1, 2)), axis=0, return_inverse=True)
+    low, high = np.sort(np.concatenate(rows).reshape(-1, 2), axis=1).T
+    keys, number = np.unique(low.astype(np.int64) * questions.n_objects + high, return_inverse=True)
     near, far = np.ascontiguousarray(number.reshape(-1, 2).T)
+    pairs = np.stack(np.divmod(keys, questions.n_objects), axis=1).astype(questions.rows.dtype)
     return _PairNumbers(pairs, near, far)
 
 

@@ -121,7 +121,7 @@ def scale_of_draws(chosen: Choice, splits: Sequence[Split], options: ModelOption
     for split in splits[1:]:
         embeddings.append(fit_carefully(split.questions, d, ridge, kernel=kernel, tolerance=ROUGH)[0])
     draws = [
-        posterior(split.questions, embedding, PUBLISHED_SEED, SELECTION_EVALUATIONS)
+        posterior(split.questions, embedding.points, PUBLISHED_SEED, SELECTION_EVALUATIONS)
         for split, embedding in zip(splits, embeddings)
     ]
     validation = [split.validation for split in splits]
@@ -143,7 +143,7 @@ def posterior_draws(questions: Questions, model: ParticipantModel, chosen: Choic
     of participants."""
     if model.individual is not None or chosen.draw_scale is None:
         return None
-    return posterior(questions, model.group_map, seed).scaled(chosen.draw_scale)
+    return posterior(questions, model.group_map.points, seed).scaled(chosen.draw_scale)
 
 
 def calibration_of(chosen: Choice, model: ParticipantModel, questions: Questions) -> Calibration:

@@ -76,7 +76,7 @@ def test_draws_are_from_the_posterior(monkeypatch):
 
     likelihood = p(rows).prod(axis=1)
     expected = likelihood @ p(asked) / likelihood.sum()
-    made = posterior(of_rows(rows, 4), fit(of_rows(rows, 4), 2, 0.5), 0)
+    made = posterior(of_rows(rows, 4), fit(of_rows(rows, 4), 2, 0.5).points, 0)
     found = of_draws(made.points, np.ones(4, bool), made.lapse)(asked)
     np.testing.assert_allclose(found, expected, atol=0.015)
     assert np.mean(made.lapse) == pytest.approx(likelihood @ lapse[:, 0] / likelihood.sum(), abs=0.01)
@@ -84,7 +84,7 @@ def test_draws_are_from_the_posterior(monkeypatch):
 
 def test_the_same_seed_gives_the_same_draws():
     questions = of_rows(planted_triplets(np.random.default_rng(0), np.eye(6)[:, :2], 30)[:, [0, 1, 0, 2]], 6)
-    begin = fit(questions, 2, 0.5)
+    begin = fit(questions, 2, 0.5).points
     one, same, other = (posterior(questions, begin, seed, evaluations=500) for seed in (0, 0, 1))
     assert np.array_equal(one.points, same.points) and np.array_equal(one.lapse, same.lapse)
     assert one.points.shape == (DRAWS, 6, 5) and not np.array_equal(one.points, other.points)
@@ -99,7 +99,7 @@ def test_the_average_predicts_few_answers_better_than_one_fit():
         rows, test = (planted_triplets(rng, points, m, 0.1)[:, [0, 1, 0, 2]] for m in (150, 2000))
         questions = of_rows(rows, 30)
         one = fit(questions, 2, 0.3)
-        made = posterior(questions, one, seed)
+        made = posterior(questions, one.points, seed)
         p = of_draws(made.points, np.ones(30, bool), made.lapse)(test)
         alone = probability(margins(one.points, test, one.alpha), one.lapse[0])
         losses = [-np.log(np.maximum(each, 1e-12)).mean() for each in (p, alone)]

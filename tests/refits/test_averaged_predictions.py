@@ -45,7 +45,7 @@ def test_averages_of_few_answers_predict_new_ones_better():
         answers, test = answers_in_responses(seed, 300, 1), answers_in_responses(100 + seed, 2000, 1)
         chosen, splits = chosen_and_splits(answers)
         scale, embedding, calibration = scale_of_draws(chosen, splits, OPTIONS), chosen.embedding, chosen.calibration
-        by_draws = posterior(splits[0].questions, embedding, 0).scaled(scale).probabilities(test.rows)
+        by_draws = posterior(splits[0].questions, embedding.points, 0).scaled(scale).probabilities(test.rows)
         by_fit = probabilities(embedding.points, test.rows, calibration.lapse, embedding.alpha, scale=calibration.scale)
         gains.append(np.log(by_draws).mean() - np.log(by_fit).mean())
     assert np.mean(gains) > 0.02
