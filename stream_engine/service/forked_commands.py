@@ -23,7 +23,7 @@ from typing import Any
 
 from stream_engine.data.threads import ONE_THREAD
 
-MAX_MESSAGE = 1 << 17  # bytes of a command and its environment
+MAX_MESSAGE = 1 << 18  # bytes of a command; more than a socket takes at once
 
 
 class Forked:
@@ -68,7 +68,7 @@ class ForkServer:
     """Forks commands, `python -m MODULE ...`, from a process that has imported `modules`."""
 
     def __init__(self, modules: Sequence[str]):
-        self._modules = modules
+        self._modules, self._environment = modules, dict[str, str]()  # of the server
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: socket.socket | None = None
 
@@ -81,12 +81,12 @@ class ForkServer:
         """Start to import, unless that was done."""
         if self._connection is None:
             self._connection, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * MAX_MESSAGE)
+            self._environment = {**os.environ, **ONE_THREAD}
             with there:
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", __name__, str(there.fileno()), *self._modules],
                     stdin=subprocess.DEVNULL,
-                    env={**os.environ, **ONE_THREAD},
+                    env=self._environment,
                     pass_fds=[there.fileno()],
                     start_new_session=True,
                 )
@@ -94,11 +94,13 @@ class ForkServer:
 
     def fork(self, command: Sequence[str], environment: Mapping[str, str], out: int, err: int) -> Forked:
         """Start a command (a module and its arguments) that writes to these file descriptors."""
-        message = json.dumps([command, dict(environment), os.getcwd()]).encode()
         for _ in range(2):  # the server may have been killed
+            connection, known = self.begin(), self._environment
+            changed = {name: value for name, value in environment.items() if known.get(name) != value}
+            message = json.dumps([command, changed, sorted(known.keys() - environment), os.getcwd()]).encode()
             status, status_end = os.pipe()
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                socket.send_fds(self.begin(), [message], [status_end, out, err])
+                socket.send_fds(connection, [message], [status_end, out, err])
             os.close(status_end)
             if pid := int.from_bytes(os.read(status, 4), "little"):
                 return Forked(pid, status)
@@ -152,16 +154,19 @@ def _write(descriptor: int, number: int) -> None:
         os.write(descriptor, number.to_bytes(4, "little", signed=True))
 
 
-def _become(outputs: list[int], command: list[str], environment: dict[str, str], folder: str) -> str:
+def _become(
+    outputs: list[int], command: list[str], environment: dict[str, str], no_variables: list[str], folder: str
+) -> str:
     """Take over what a new process would have been given; the module that it runs."""
     os.setsid()
     for number, descriptor in enumerate(outputs, 1):
         os.dup2(descriptor, number)
     os.closerange(3, max(map(int, os.listdir("/proc/self/fd"))) + 1)
-    os.environ.clear()
     os.environ.update(environment)
+    for name in no_variables:
+        del os.environ[name]
     random.seed()
-    if "PYTHONFAULTHANDLER" in environment:
+    if "PYTHONFAULTHANDLER" in os.environ:
         faulthandler.enable()
     os.chdir(folder)
     sys.argv[1:] = command[1:]
