@@ -13,6 +13,8 @@ from stream_engine import Engine
 from stream_engine.commands import refit
 from stream_engine.data.comparisons import Triplet
 from stream_engine.refits import spectral
+from stream_engine.service import refit_workers
+from stream_engine.service.forked_commands import ForkServer
 from stream_engine.service.refit_workers import RefitProcesses
 from stream_engine.state.store import Store
 
@@ -89,3 +91,14 @@ def test_a_refit_on_which_no_other_waits_gives_way_to_those_on_which_one_does(tm
         niceness[kind] = os.getpriority(os.PRIO_PROCESS, processes.running[kind].process.pid)
     processes.cancel()
     assert niceness == {"embedding": os.getpriority(os.PRIO_PROCESS, 0), "spectral": niceness["embedding"] + 5}
+
+
+def test_the_process_that_refits_are_forked_from_ends_when_none_ran_for_long(tmp_path, monkeypatch):
+    monkeypatch.setattr(refit_workers, "ORIGIN", ForkServer([]))
+    refit_workers.ORIGIN.begin()
+    processes = RefitProcesses(tmp_path, 0, {})
+    processes.watch()
+    assert processes.processes() == [refit_workers.ORIGIN.pid]
+    monkeypatch.setattr(refit_workers, "IDLE_SECONDS", 0.0)
+    processes.watch()
+    assert processes.processes() == []
