@@ -12,11 +12,12 @@ from scipy.special import logit
 from stream_engine.counts import kernels
 from stream_engine.data.answers import Answers
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
+from stream_engine.data.triplet_columns import Columns, pair_of_entry
 from stream_engine.evaluation import Predictor, counts_without, cross_fit
 from stream_engine.evaluation.held_out import Figures, HeldOut
 from stream_engine.evaluation.platt import Calibration, calibrated, platt
 from stream_engine.evaluation.repetitions import repeats
-from stream_engine.evaluation.responses import HELD, asked_fairly, draws_again, of_comparisons, responses_of
+from stream_engine.evaluation.responses import HELD, asked_fairly, draws_again, responses_of
 from stream_engine.evaluation.similarities import by_similarity, dense_adds, restricted
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
@@ -36,6 +37,7 @@ def calibration_of(snapshot: Snapshot, name: str, seed: int = 0) -> tuple[Calibr
 
 # Answers are divided into so many folds for the calibration, and folds are used until they have so many responses.
 CALIBRATION_FOLDS, ENOUGH_RESPONSES = 5, 2_500
+_COUNTS = ("triplet_counts/", "quadruplet_counts/", "adds4/")  # sections that models are made of
 MIN_PROBABILITY = 1e-12  # probabilities are cut off so near to 0 and 1
 
 
@@ -45,7 +47,7 @@ class CountModels:
     def __init__(self, snapshot: Snapshot, seed: int):
         self.responses = responses_of(snapshot, seed)
         self.plan = cross_fit.plan(self.responses, max_divisions=cross_fit.MAX_DIVISIONS)
-        counts = {key: array for key, array in snapshot.arrays.items() if not key.startswith("partial_order/")}
+        counts = {key: array for key, array in snapshot.arrays.items() if key.startswith(_COUNTS)}
         self._snapshot = snapshot._replace(arrays=counts)
 
     def calibrations(self, names: Sequence[str], part: np.ndarray) -> dict[str, Calibration | None]:
@@ -120,19 +122,26 @@ def similarity_of(snapshot: Snapshot, name: str, excluded: Answers | None = None
         return None
     if name == "majority":
         return repeats(Published(snapshot, {}))
-    if name == "adds3":
-        similarity = _adds(of_comparisons(snapshot, 0).answers.triplets(), n)
-    else:
-        similarity = {"k1": kernels.k1, "k2": kernels.k2}[name](columns)
+    similarity = {"adds3": _adds_of_columns, "k1": kernels.k1, "k2": kernels.k2}[name](columns)
     return restricted(by_similarity(similarity), triplets=True)
 
 
 def _adds(answers: Answers, n: int) -> np.ndarray:
     """(n, n) AddS of answers: how often a pair was the nearer one, minus how often the farther one. O(m + n^2)."""
-    pairs = answers.rows[:, :2], answers.rows[:, 2:]
-    near, far = (np.sort(pair.astype(np.int64), axis=1) @ np.array([n, 1]) for pair in pairs)
-    sums = np.bincount(near, answers.times, n * n) - np.bincount(far, answers.times, n * n)
-    upper = sums.reshape(n, n)
+    return _summed(answers.rows[:, :2], answers.rows[:, 2:], answers.times, n)
+
+
+def _adds_of_columns(columns: Columns) -> np.ndarray:
+    """AddS of triplet counts."""
+    pair = pair_of_entry(columns)
+    of_lo, of_hi = (np.stack([columns.anchor, ids[pair]], axis=1) for ids in (columns.lo, columns.hi))
+    return _summed(of_lo, of_hi, columns.n_lo.astype(np.float64) - columns.n_hi, columns.n_objects)
+
+
+def _summed(near: np.ndarray, far: np.ndarray, times: np.ndarray, n: int) -> np.ndarray:
+    """(n, n) sums of `times` over pairs (m, 2) of objects."""
+    more, less = (np.sort(pair.astype(np.int64), axis=1) @ np.array([n, 1]) for pair in (near, far))
+    upper = (np.bincount(more, times, n * n) - np.bincount(less, times, n * n)).reshape(n, n)
     return upper + upper.T
 
 

@@ -43,19 +43,18 @@ class Calibration:
         self._descend(self._recent, np.ones(len(self._recent)), STEPS_A_BLOCK)
 
     def _descend(self, phi: np.ndarray, times: np.ndarray, steps: int) -> None:
+        # one more answer each way at x = 1 and a weak prior keep the weights finite if every answer was predicted
+        usual = features(np.ones(1))[0]
+        square = np.outer(usual, usual)
         for _ in range(steps if len(phi) else 0):
             p = 1 / (1 + np.exp(-phi @ self.weights))
-            # one more answer each way at x = 1 and a weak prior keep the weights finite if every answer was predicted
-            usual = features(np.ones(1))[0]
             q = 1 / (1 + np.exp(-usual @ self.weights))
             slope = phi.T @ (times * (1 - p)) + usual * (1 - 2 * q) - 1e-2 * self.weights
-            curve = (
-                (phi * (times * p * (1 - p))[:, None]).T @ phi
-                + 2 * q * (1 - q) * np.outer(usual, usual)
-                + 1e-2 * np.eye(2)
-            )
+            curve = (phi * (times * p * (1 - p))[:, None]).T @ phi + 2 * q * (1 - q) * square + 1e-2 * np.eye(2)
             step = np.linalg.solve(curve, slope)
-            self.weights = self.weights + step / max(1.0, np.abs(step).max() / 2)
+            before, self.weights = self.weights, self.weights + step / max(1.0, np.abs(step).max() / 2)
+            if np.array_equal(before, self.weights):
+                return
 
 
 def calibrated(x: np.ndarray, times: np.ndarray) -> Calibration:

@@ -1,5 +1,7 @@
 """Predictors by the entries of a similarity matrix S, whose margin is S[near pair] - S[far pair]."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from stream_engine.counts import kernels
@@ -49,11 +51,17 @@ _SCALE_SAMPLE = 4096  # random pairs of entries that the scale is estimated from
 
 def _scale(similarity: np.ndarray) -> float:
     """Root mean square of the differences between random entries of a row; 1 if all are equal."""
-    n = len(similarity)
+    a, b, c = _entries_of_rows(len(similarity))
+    differences = (similarity[a, b] - similarity[a, c]).astype(float)
+    return float(np.sqrt(np.mean(differences**2))) or 1.0 if len(differences) else 1.0
+
+
+@lru_cache(maxsize=1)
+def _entries_of_rows(n: int) -> tuple[np.ndarray, ...]:
+    """Row and columns of two random entries of a row, outside of the diagonal."""
     a, b, c = np.random.default_rng(0).integers(max(n, 1), size=(3, _SCALE_SAMPLE if n else 0))
     distinct = (a != b) & (a != c) & (b != c)
-    differences = (similarity[a, b] - similarity[a, c])[distinct].astype(float)
-    return float(np.sqrt(np.mean(differences**2))) or 1.0 if len(differences) else 1.0
+    return a[distinct], b[distinct], c[distinct]
 
 
 def restricted(predictor: Predictor, triplets: bool) -> Predictor:
