@@ -44,6 +44,7 @@ MIN_CODED = 0.7  # the same, where words of an order stand for the objects
 MIN_ANSWERED = 0.4  # the same, where the others may be no answers
 MIN_INDEX_ROWS = 20  # after which an index of three objects was 2, too
 MIN_RIVAL = 0.1  # so often as its own codes, those of a second order make it doubtful which of the two is meant
+PLACES_OR_NUMBERS = {word for order in (*PLACES, *NUMBERED) for synonyms in order for word in synonyms}
 NUMBERED_FROM_1 = {len(order): order for order in NUMBERED if "1" in order[0]}
 _KEYS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm")  # the rows of a keyboard, each a little to the right
 _CODED = {str(code): chr(code).lower() for code in range(65, 91)}  # jsPsych before version 7
@@ -88,9 +89,9 @@ def families(columns: Sequence[Column]) -> Iterator[tuple[list[Column], Places]]
         for place, word in enumerate(column.words):
             slots.setdefault((column.words[:place], column.words[place + 1 :]), {}).setdefault(word, column)
     for words in slots.values():
-        used: set[str] = set()
-        for order in (*PLACES, *NUMBERED):
-            matches = [[word for word in words if word in synonyms] for synonyms in order]
+        known, used = [word for word in words if word in PLACES_OR_NUMBERS], set[str]()
+        for order in (*PLACES, *NUMBERED) if len(known) > 1 else ():
+            matches = [[word for word in known if word in synonyms] for synonyms in order]
             roles = CENTRAL | ANCHOR  # of "center, left, middle, right", the middle one is a place
             matches = [[word for word in match if len(match) == 1 or word not in roles] for match in matches]
             specific = [match[0] for match in matches if len(match) == 1]
