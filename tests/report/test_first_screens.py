@@ -13,10 +13,12 @@ from stream_engine.report.material import material
 from stream_engine.report.page import tiles
 from tests.support import survey_cases
 
+ALIKE = {"participants": "alike"}  # without models of participants, and with dimensions: most of a fit chooses these
 
-def screen(events):
+
+def screen(events, **params):
     """The material of a study, its findings by name, its first figures, and its sections."""
-    of = survey_cases.of(survey_cases.fitted(events))
+    of = survey_cases.of(survey_cases.fitted(events, **params))
     found = {each.what: each for topic in of.findings.values() for each in topic}
     return of, found, {tile.head: tile for tile in tiles(of)}, page.sections(of)
 
@@ -41,7 +43,7 @@ def test_where_all_guess_nothing_else_is_claimed():
 
 def test_sets_that_were_never_compared_have_frames_of_their_own():
     with pytest.warns(UserWarning, match="2 sets"):
-        of, found, _, made = screen(survey_cases.two_sets())
+        of, found, _, made = screen(survey_cases.two_sets(), dimensions=5, **ALIKE)
     assert wrong(found) == {"disconnected"} and found["disconnected"].figures["sizes"] == [30, 20]
     assert "clusters" not in found and found["clusters_gated"]
     assert (of.cluster == -1).all() and not any("continuum" in note for note in made["map"].notes)
@@ -77,7 +79,7 @@ def test_sets_that_were_never_compared_have_frames_of_their_own():
 def test_regions_can_be_shown_in_the_frame_of_each_set():
     """Where there are ellipses, each frame has a button for them."""
     with pytest.warns(UserWarning, match="2 sets"):
-        published = survey_cases.fitted(survey_cases.two_sets()).published
+        published = survey_cases.fitted(survey_cases.two_sets(), dimensions=5, **ALIKE).published
     params = embedding.Params(dimensions=2, kernel="ste", ridge=1.0, lapse="none", participants="alike")
     artifact = embedding.refit(published.snapshot, params, 0, evaluate=False)
     without = artifact._replace(arrays={name: a for name, a in artifact.arrays.items() if name != "covariance"})
@@ -90,7 +92,7 @@ def test_regions_can_be_shown_in_the_frame_of_each_set():
 
 
 def test_a_continuum_is_told_from_clusters():
-    _, found, figures, _ = screen(survey_cases.no_structure())
+    _, found, figures, _ = screen(survey_cases.no_structure(), dimensions=2, **ALIKE)
     assert not wrong(found) and found["clusters"].figures["grade"] in ("not separable", "cannot tell")
     assert not re.search(r"\d", figures["Clusters"].value)
     _, found, figures, made = screen(survey_cases.good())

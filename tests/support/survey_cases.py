@@ -112,17 +112,17 @@ def good() -> Events:
     return study(grouped(np.random.default_rng(6), 30, 3), 4000)
 
 
-def fitted(events: Events, seed: int = 0) -> Study:
-    """The study with what its page needs."""
+def fitted(events: Events, seed: int = 0, **params: Any) -> Study:
+    """The study with what its page needs; `params` of the embedding."""
     counts = read(events, frames="arrow").published
-    fits = {kind: artifact.decode(data) for kind, data in once(_fits, events, seed).items()}
+    fits = {kind: artifact.decode(data) for kind, data in once(_fits, events, seed, params).items()}
     return Study(counts._replace(artifacts=fits), seed=seed)
 
 
-def _fits(events: Events, seed: int) -> dict[str, bytes]:
+def _fits(events: Events, seed: int, params: dict[str, Any]) -> dict[str, bytes]:
     made = read(events, frames="arrow")
     made.seed = seed
-    fits = made.fit("clusters").published.artifacts
+    fits = made.fit("embedding", **params).fit("clusters").published.artifacts
     return {kind: b"".join(artifact.encode(each)[0]) for kind, each in fits.items()}
 
 
