@@ -253,8 +253,9 @@ def _read_files(paths: list[str], options: EventOptions, layout: Mapping[str, An
     """Read files as a run does."""
     from connectors.files.readers import LineNumbers, place
     from stream_engine.input.decoding import RecordDecoder
-    from stream_engine.input.layout_inference import examples, prepare
+    from stream_engine.input.layout_inference import prepare
     from stream_engine.input.sources import event_options, source, text_layout_of
+    from stream_engine.input.tried_readings import examples
 
     settings = settings_of(paths, options, layout)
     inferred = prepare(settings).raise_if_undecided()

@@ -13,10 +13,10 @@ from stream_engine.data.descriptors import raised_limit
 from stream_engine.data.signatures import in_environment
 from stream_engine.input.decoding import RecordDecoder
 from stream_engine.input.in_flight import InFlight
-from stream_engine.input.layout_inference import PreparedSettings
 from stream_engine.input.settings import Settings
 from stream_engine.input.settings.loading import signing_of
 from stream_engine.input.sources import event_options, source
+from stream_engine.input.stored_options import PreparedSettings
 from stream_engine.service.context import Context, HttpContext
 from stream_engine.service.dead_letters import folder_of
 from stream_engine.service.learning import Learning, open_learning

@@ -30,9 +30,11 @@ from stream_engine.formats.wide_columns import wide_questions
 from stream_engine.input.answers_in_words import answers, in_words
 from stream_engine.input.decoding import Block, RecordDecoder
 from stream_engine.input.first_records import MAX_ROWS, first_columns, first_records
-from stream_engine.input.layout_inference import PreparedSettings, command_of, examples, prepare, working_readings
+from stream_engine.input.layout_inference import prepare, working_readings
 from stream_engine.input.settings import Settings
 from stream_engine.input.sources import event_options, source, text_layout_of
+from stream_engine.input.stored_options import PreparedSettings
+from stream_engine.input.tried_readings import command_of, examples
 from stream_engine.input.where_checks import useless_filters
 from stream_engine.service.dead_letters import ENCODING, MIN_EVENTS, MIN_EVENTS_OF_WHOLE
 

@@ -20,9 +20,10 @@ from stream_engine.data.compiled import nothing_is_compiled
 from stream_engine.data.logs import OUTPUT
 from stream_engine.data.progress_bars import Bars
 from stream_engine.formats.reading import DOUBTFUL_ROWS, excluding, in_doubt
-from stream_engine.input.layout_inference import examples, prepare
+from stream_engine.input.layout_inference import prepare
 from stream_engine.input.settings import BadSettings, Settings
 from stream_engine.input.settings.loading import plain_settings
+from stream_engine.input.tried_readings import examples
 from stream_engine.input.where_checks import useless_filters
 from stream_engine.service import refit_workers
 from stream_engine.service.context import Context
