@@ -31,7 +31,7 @@ def test_one_state_becomes_the_states_of_two_shares_and_one_again(topic, send, t
     for state, said in (("one", "the order of arrival"), ("s0", "to the last byte")):
         assert said in engine("verify", "--state", tmp_path / state, topic).stdout
     said = engine("merge", tmp_path / "one", "--into", 2, "--out", tmp_path / "two").stdout
-    assert "share 0/2, 1 partitions" in said
+    assert "share 0/2, 1 partition" in said
     said = engine("verify", "--state", tmp_path / "two" / "shard-0", topic, status=1).stdout
     assert "reshard" in said and "shard-0" in said
     run(topic, tmp_path / "two" / "shard-0", 73, **{"input.shard": "0/2"})
