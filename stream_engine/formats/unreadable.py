@@ -350,7 +350,8 @@ def _in_order(records: Records, columns: Sequence[Column], group: Sequence[Colum
         by_number = all({*parts} == places and len(parts) == len(places) for parts, _ in texts)
         if column in group or not (by_name or by_number):
             continue
-        example = next(filter(None, column.texts))
+        separator = records.separators.get(column.name, "|")
+        example = next(filter(None, column.texts)).replace("|", separator)
         what = "objects" if by_name else "numbers of the objects"
         fact = (
             f"column {column.name} ({example!r}) lists the {what} of {names} in some order: in which they were shown, "
@@ -359,10 +360,9 @@ def _in_order(records: Records, columns: Sequence[Column], group: Sequence[Colum
         if by_number:
             return f"{fact} next: if it is a ranking, write the names of the objects instead of their numbers"
         anchors = [one.name for one in columns if ANCHOR & set(one.words) and one not in (*group, column)]
-        separator = quote(records.separators.get(column.name, "|"))
         fields = f"anchor={anchors[0] if anchors else 'COLUMN'},ranked={column.name}"
         fields += f",participant={who.name}" if (who := participant(records, False)) is not None else ""
-        command = f"{COMMAND} --type ranking --columns {quote(fields)} --separator {separator}"
+        command = f"{COMMAND} --type ranking --columns {quote(fields)} --separator {quote(separator)}"
         return f"{fact} next: if it is a ranking with the nearest one first, {command}"
     return ""
 
