@@ -99,7 +99,7 @@ def test_stopped_in_the_middle_of_a_refit(tmp_path, number):
     for line in process.stderr:
         if "snapshot published" in line:
             break
-    until(lambda: children(process.pid), what="the refit's process")
+    until(lambda: [*chain(*map(children, children(process.pid)))], what="the refit's process")
     said = stopped(process, number)
     assert process.returncode == 0, said
     assert "refit cancelled" in said and not list((state / "artifacts").rglob("*.artifact"))
