@@ -175,6 +175,8 @@ def pytest_xdist_make_scheduler(config, log):
 def pytest_sessionfinish(session):
     from tests.support.reached_kernels import kernels, reached
 
+    if workers := sys.modules.get("stream_engine.service.refit_workers"):
+        workers.ORIGIN.close()  # begun by refits of tests without a run
     if hasattr(session.config, "workeroutput"):  # one of several processes: the first one prints
         session.config.workeroutput["left out"] = sorted(session.config.stash.get(_LEFT_OUT, set()))
         session.config.workeroutput["kernels"] = sorted(reached())

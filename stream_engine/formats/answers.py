@@ -367,6 +367,7 @@ def keys_in_order(counts: Counter[str]) -> list[str]:
 
 
 def is_answer(column: Column) -> bool:
+    """Whether a column is called like an answer, or asks for one."""
     words = set(column.words)
     of_qualtrics = "q" in words and all(word in ("q", "{n}") or word.isdecimal() for word in words)
     called = bool((ANSWER | CENTRAL) & words) or sign_of(words) != 0 or (of_qualtrics and len(words) > 1)

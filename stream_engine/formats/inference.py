@@ -45,6 +45,8 @@ LAYOUTS: tuple[Callable[[Records], Iterator[Proposal]], ...] = (
     *(named_fields, near_and_far, nearer_pairs, two_pairs, ranks_of_objects, triads, shown_objects, two_and_odd),
 )
 
+_END_OF_ANCHOR = re.compile(r"[^\W\d_]|[:;?(\u2013\u2014]")  # between it and the options, where a list has a comma
+
 
 class Understanding(NamedTuple):
     """The readings of records, the best ones alone; what keeps others from being taken."""
@@ -108,9 +110,6 @@ def _of_questions(records: Records, where: Mapping[str, str]) -> Understanding:
 
 def _row_texts(records: Records, row: int) -> list[str]:
     return [text for column in records.columns.values() if row < records.size and (text := column.texts[row])]
-
-
-_END_OF_ANCHOR = re.compile(r"[^\W\d_]|[:;?(\u2013\u2014]")  # between it and the options, where a list has a comma
 
 
 def _understood(records: Records, questions: Sequence[str] = ()) -> Understanding:

@@ -337,7 +337,7 @@ def _results(
     embedding, options = fit.model.embedding, predictor.models.options
     report = fit_report(fit, responses, figures) | {"settings": predictor.settings} | of_dimensions
     if options.lapse != "worker":
-        report["workers"] = None  # nobody looked who answered
+        report["workers"] = None  # who answered was not looked at
     n_dimensions = embedding.points.shape[1]
     report["no_regions"] = reason_for_no_regions(fit.questions, fit.chosen, options.given_dimensions, n_dimensions)
     report["draws"] = 0 if fit.draws is None else len(fit.draws.lapse)

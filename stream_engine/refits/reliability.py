@@ -130,7 +130,7 @@ def _report(
 ) -> dict[str, Any]:
     decided = int((record.agreed + record.disagreed).sum())
     catch_trials = int(tallies["passed"].sum() + tallies["failed"].sum())
-    accuracy = reliability.accuracy[record.comparisons > 0]  # of the others, and of nobody, it is the prior's
+    accuracy = reliability.accuracy[record.comparisons > 0]  # that of others is the prior's
     quantiles = np.quantile(accuracy, [0.1, 0.5, 0.9]).round(4).tolist() if len(accuracy) else []
     return {
         "workers": len(accuracy),

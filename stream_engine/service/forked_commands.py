@@ -46,7 +46,7 @@ class Forked:
                 raise subprocess.TimeoutExpired("a forked command", timeout or 0.0)
             status = os.read(self.status, 4)
             os.close(self.status)
-            if not status:  # the server was killed, and nobody learns how this process ends
+            if not status:  # the server was killed: how this process ends is not reported
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self.pid, signal.SIGKILL)
             self.returncode = int.from_bytes(status, "little", signed=True) if status else -signal.SIGKILL
