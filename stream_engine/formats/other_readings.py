@@ -35,6 +35,8 @@ def by_key_mapping(records: Records, draft: Draft, reading: Reading, questions: 
     mapping = key_mapping(records, names, answers, draft.roles(), texts)
     if mapping is None:
         mapping = _in_file(records, draft, names, answers)
+    if mapping is None and (fact := _unread_file(records, draft, names, answers)):
+        return [reading._replace(evidence=(*reading.evidence, Decision(IN_DOUBT, "read", fact)))]
     if mapping is None or not mapping.differs(draft.answer.by, draft.answer.codes, names):
         return [reading] if mapping is None or not mapping.doubt else _in_other_codes(mapping, draft, reading, answers)
     fact = f"{mapping.name} ({', '.join(mapping.means)}) says what {answered_name} means"
@@ -98,6 +100,21 @@ def _in_file(records: Records, draft: Draft, names: Sequence[str], answers: Set[
     if book is None or not all(book.means.values()) or not book.differs(draft.answer.by, draft.answer.codes, names):
         return None
     return book._replace(doubt=book.doubt or "could be about these answers")
+
+
+def _unread_file(records: Records, draft: Draft, names: Sequence[str], answers: Set[str]) -> str:
+    """What to say of a file of codes that has all letters of the answers, unless it agrees."""
+    letters = {answer.casefold() for answer in answers if len(answer) == 1 and answer.isalpha()}
+    texts = [(beside.place, beside.text) for beside in records.beside if beside.kind == "file"]
+    book = key_mapping(Records({}, 0), names, answers, set(), texts)
+    if len(letters) < 2 or (book is not None and not book.differs(draft.answer.by, draft.answer.codes, names)):
+        return ""
+    for place in dict.fromkeys(place for place, _ in texts):
+        text = " / ".join(text for each, text in texts if each == place)
+        if letters <= {*words_of(text)}:
+            fact = f'{place} could say what {draft.answer.columns[0]} means ("{text[:100]}"), and is not read'
+            return f"{fact}: compare it with the examples, and name the meanings with --codes if they differ"
+    return ""
 
 
 def _in_other_codes(mapping: KeyMapping, draft: Draft, reading: Reading, answers: Set[str]) -> list[Reading]:

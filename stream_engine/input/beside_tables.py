@@ -107,7 +107,7 @@ def _of_code_books(folder: Path, answers: set[str], settings: Settings) -> Itera
                     for _, rows in sheet.sheets():
                         for text in _by_first_cell(islice(rows, MAX_ROWS_OF_SHEET)):
                             yield Beside("file", f"the file {path.name} beside it", text)
-            if path.suffix.casefold() not in (*_TABLES, ".txt", ".md", ""):
+            if path.suffix.casefold() not in (*_TABLES, ".txt", ".md", ".json", ""):
                 continue
             lines = path.read_text("utf-8-sig", "replace").splitlines()
             if sign := _TABLES.get(path.suffix.casefold()):

@@ -133,3 +133,24 @@ def test_keys_that_were_exchanged_for_some_are_asked(tmp_path):
     assert (
         above in problem and "1=left, 2=right" in problem and "stream-engine run" not in problem.partition("; next")[0]
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Press f if the right picture is more similar, j if the left one is.",
+        "f = right picture more similar\nj = left picture more similar",
+    ],
+)
+def test_a_file_that_could_say_what_keys_mean_is_named(tmp_path, text):
+    rng = Random(5)
+    rows = [(*rng.sample("abcdefgh", 3), rng.choice("fj")) for _ in range(60)]
+    lines = ["participant,target,left,right,response", *(f"p{i % 4},{','.join(row)}" for i, row in enumerate(rows))]
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    (tmp_path / "codebook.txt").write_text(text)
+    found = inferred(tmp_path / "a.csv")
+    assert found.problem or any(
+        "the file codebook.txt beside it could say" in each for each in in_doubt(found.evidence)
+    )
+    (tmp_path / "codebook.txt").write_text("response: f = left, j = right")
+    assert not any("codebook" in each for each in in_doubt(inferred(tmp_path / "a.csv").evidence))
