@@ -105,6 +105,7 @@ def _in_file(records: Records, draft: Draft, names: Sequence[str], answers: Set[
 def _unread_file(records: Records, draft: Draft, names: Sequence[str], answers: Set[str]) -> str:
     """What to say of a file of codes that has all letters of the answers, unless it agrees."""
     letters = {answer.casefold() for answer in answers if len(answer) == 1 and answer.isalpha()}
+    letters -= {word for name in names for word in words_of(name)}  # such as image_A: they need no file
     texts = [(beside.place, beside.text) for beside in records.beside if beside.kind == "file"]
     book = key_mapping(Records({}, 0), names, answers, set(), texts)
     if len(letters) < 2 or (book is not None and not book.differs(draft.answer.by, draft.answer.codes, names)):
