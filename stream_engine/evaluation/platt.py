@@ -10,6 +10,7 @@ import numpy as np
 from stream_engine.evaluation import Predictor, Probability
 
 STEPS_A_BLOCK, STEPS_OF_A_FIT = 2, 30  # Newton steps after each block of answers; of a fit to all answers at once
+CONVERGED = 1e-9  # size of a step after which a further one would change nothing but rounding errors
 
 
 def features(x: np.ndarray) -> np.ndarray:
@@ -52,8 +53,9 @@ class Calibration:
             slope = phi.T @ (times * (1 - p)) + usual * (1 - 2 * q) - 1e-2 * self.weights
             curve = (phi * (times * p * (1 - p))[:, None]).T @ phi + 2 * q * (1 - q) * square + 1e-2 * np.eye(2)
             step = np.linalg.solve(curve, slope)
-            before, self.weights = self.weights, self.weights + step / max(1.0, np.abs(step).max() / 2)
-            if np.array_equal(before, self.weights):
+            size = np.abs(step).max()
+            self.weights = self.weights + step / max(1.0, size / 2)
+            if size < CONVERGED:
                 return
 
 

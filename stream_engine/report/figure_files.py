@@ -3,7 +3,7 @@
 import io
 import textwrap
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from types import MappingProxyType
 from typing import Any
@@ -42,9 +42,13 @@ NO_PICTURES: Mapping[str, bytes] = MappingProxyType({})
 
 
 def encoded(
-    drawing: Drawing, format: str, style: FigureStyle = ONE_COLUMN, pictures: Mapping[str, bytes] = NO_PICTURES
-) -> bytes:
-    """The bytes of one figure, "svg", "pdf" or "png". `pictures`: JPEGs by the names of objects, shown as marks."""
+    drawing: Drawing,
+    formats: Iterable[str],
+    style: FigureStyle = ONE_COLUMN,
+    pictures: Mapping[str, bytes] = NO_PICTURES,
+) -> dict[str, bytes]:
+    """A figure, drawn once, by format: "svg", "pdf" or "png" -> bytes. `pictures`: JPEGs by the names of objects, shown
+    as marks."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -79,9 +83,13 @@ def encoded(
         figure.draw_without_rendering()
         figure.set_layout_engine("none")  # what follows stays inside the axes: everything has its place
         draw_names(drawing, axes, style.size, draw_thumbnails(drawing, axes, style.size, pictures), pictures)
-        buffer = io.BytesIO()
-        with _fonts_without_layout() if format == "pdf" else nullcontext():
-            figure.savefig(buffer, format=format, metadata=UNDATED[format], dpi=DPI)
+        return {format: _file(figure, format) for format in formats}
+
+
+def _file(figure: Any, format: str) -> bytes:
+    buffer = io.BytesIO()
+    with _fonts_without_layout() if format == "pdf" else nullcontext():
+        figure.savefig(buffer, format=format, metadata=UNDATED[format], dpi=DPI)
     return buffer.getvalue()
 
 

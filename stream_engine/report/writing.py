@@ -1,7 +1,7 @@
 """A report of a state as files: the page, and where it is wanted the figures beside it."""
 
 import base64
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,16 +81,16 @@ def write_figures(published: Published, folder: Path, progressive: dict[str, Any
 
 def files_of(
     sections: Mapping[str, Section],
-    formats: Iterable[str],
+    formats: Sequence[str],
     style: FigureStyle = ONE_COLUMN,
     pictures: Mapping[str, bytes] = NO_PICTURES,
 ) -> dict[str, bytes]:
     """All figures as files: name -> bytes."""
-    drawings = [drawing for section in sections.values() for drawing in section.drawings]
+    drawings = [drawing for section in sections.values() for drawing in section.drawings] if formats else []
     return {
-        f"{drawing.name}.{format}": encoded(drawing, format, style, pictures)
+        f"{drawing.name}.{format}": content
         for drawing in drawings
-        for format in formats
+        for format, content in encoded(drawing, formats, style, pictures).items()
     }
 
 

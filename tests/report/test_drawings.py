@@ -146,8 +146,8 @@ def test_intervals_of_shares_stay_shares(share, n, low, high):
 def test_files_for_papers_hold_their_fonts_and_are_the_same_twice(format):
     """The second time, a PDF has the letters of small copies of the fonts, as in all other tests."""
     with mock.patch.object(_backend_pdf_ps, "get_glyphs_subset", small_fonts.cut):
-        once = encoded(drawing(equal=True), format)
-    assert once == encoded(drawing(equal=True), format)
+        once = encoded(drawing(equal=True), [format])[format]
+    assert once == encoded(drawing(equal=True), FORMATS)[format]
     if format == "png":
         assert Image.open(io.BytesIO(once)).width == pytest.approx(85 / 25.4 * 300, abs=2)
     elif format == "pdf":
@@ -298,7 +298,7 @@ def test_caveats_are_in_the_figure_itself():
     axes = draw(drawing(marks=(points,), **more), Figure().subplots())
     assert axes.get_xlabel() == f"x axis\n{more['caveat']}"
     assert axes.get_legend().get_title().get_text().replace("\n", " ") == more["about_groups"]
-    picture = encoded(drawing(marks=(points,), **more), "svg").decode()  # texts are paths, each beside its comment
-    plain = encoded(drawing(marks=(points,)), "svg").decode()
+    picture = encoded(drawing(marks=(points,), **more), ["svg"])["svg"].decode()  # texts are paths, each beside its comment
+    plain = encoded(drawing(marks=(points,)), ["svg"])["svg"].decode()
     for text in more.values():
         assert text in picture and text not in plain
