@@ -118,7 +118,7 @@ def published(batch: Batch, labels: dict[int, str], prefix: str = "o") -> Snapsh
     return snapshots.encode(snapshot)[1]
 
 
-def groups(n: int = 14, size: int = 1500, flip: float = 0.1, seed: int = 0) -> tuple[np.ndarray, dict[int, str]]:
+def groups(n: int = 14, size: int = 500, flip: float = 0.1, seed: int = 0) -> tuple[np.ndarray, dict[int, str]]:
     """Triplets over two planted clusters, and the labels of all but the last two objects."""
     rng = np.random.default_rng(seed)
     points = rng.normal(0, 0.3, (n, 2)) + np.where(np.arange(n)[:, None] % 2, 2.0, -2.0)
