@@ -46,11 +46,12 @@ def compiled_kernels():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def fonts_of_figures():
+def figures():
     """The same figures, sooner."""
+    from tests.support.drawn_figures import drawn_figures
     from tests.support.small_fonts import small_fonts
 
-    with small_fonts():
+    with small_fonts(), drawn_figures():
         yield
 
 
