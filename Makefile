@@ -26,8 +26,9 @@ check: lint
 	$(BIN)/python -m pytest -q -n 2 tests/house/test_layers.py tests/papers/test_kept_results.py stream_engine connectors
 	$(BIN)/python -m tests.house.weight | tail -1
 
-# Three at once on two cores: those that wait for servers leave room. What the tests compile, with checks of bounds, is compiled first, once, beside what reads the sources.
-test: $(VENV)/installed
+# Three at once on two cores: those that wait for servers leave room. What the tests compile, with checks of bounds, is
+# compiled first, once, beside what is installed for tests and reads the sources.
+test: $(VENV)/runnable
 	NUMBA_BOUNDSCHECK=1 $(BIN)/stream-engine warm-up > /dev/null & warm=$$!; $(MAKE) --no-print-directory lint && wait $$warm
 	$(BIN)/python -m pytest -n 3
 
