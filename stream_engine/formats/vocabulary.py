@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|\{n\}|[^\W\d_a-zA-Z]+")
+_WORDS = re.compile(r"(?<!\d)[1-9](?:st|nd|rd|th)(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|\{n\}|[^\W\d_a-zA-Z]+")
 _LETTERS = str.maketrans(
     {"ß": "ss", "ø": "o", "Ø": "O", "æ": "ae", "Æ": "Ae", "ł": "l", "Ł": "L", "đ": "d", "\u0131": "i"}
 )
@@ -17,10 +17,12 @@ _LETTERS = str.maketrans(
 
 @lru_cache(1 << 14)
 def words_of(name: str) -> tuple[str, ...]:
-    """The words of a name in lower case, without accents; digits are words.
+    """The words of a name in lower case, without accents; digits are words, and so are ordinals.
 
     >>> words_of("Input.stimulusLeft_2"), words_of("Unähnlicher"), words_of("skærm_nr"), words_of("被试ID")
     (('input', 'stimulus', 'left', '2'), ('unahnlicher',), ('skaerm', 'nr'), ('被试', 'id'))
+    >>> words_of("1st choice")
+    ('1st', 'choice')
     """
     return tuple(word.lower() for word in _WORDS.findall(_without_accents(name)))
 

@@ -8,7 +8,12 @@ import pytest
 from tests.support.readings import comparisons, inferred, saved
 
 OBJECTS = ["otter", "weasel", "heron", "magpie", "gecko", "newt", "bison", "tapir", "lynx"]
-COLUMNS = [("eerste", "tweede", "derde", "vierde"), ("primo", "secondo", "terzo", "quarto")]
+COLUMNS = [
+    ("eerste", "tweede", "derde", "vierde"),
+    ("primo", "secondo", "terzo", "quarto"),
+    ("1st", "2nd", "3rd", "4th"),
+    ("1st choice", "2nd choice", "3rd choice", "4th choice"),
+]
 
 
 def orders(n=40):
