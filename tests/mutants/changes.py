@@ -18,6 +18,7 @@ import copy
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
@@ -59,11 +60,17 @@ class Gone(LookupError):
     """A planted bug does not apply to the code as it is."""
 
 
+@cache
+def parsed(source: str) -> ast.Module:
+    """The tree of a source, for everybody who reads it."""
+    return ast.parse(source)
+
+
 class _File:
     """One source, where a new text is put in place of a node."""
 
     def __init__(self, file: str, source: str) -> None:
-        self.file, self.tree, self.lines, self.raw = file, ast.parse(source), source.splitlines(), source.encode()
+        self.file, self.tree, self.lines, self.raw = file, parsed(source), source.splitlines(), source.encode()
         self.digest = blake2b(self.raw, digest_size=8).hexdigest()
         self.starts = [0]
         for line in self.raw.splitlines(keepends=True):

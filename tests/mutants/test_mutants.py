@@ -8,7 +8,7 @@ import pytest
 
 from tests.mutants.__main__ import EQUIVALENT as EXPLAINED
 from tests.mutants.__main__ import ROOT, chosen, main
-from tests.mutants.changes import Gone, mutants, planted
+from tests.mutants.changes import Gone, mutants, parsed, planted
 from tests.mutants.names import Names
 from tests.mutants.reach import Reach
 
@@ -180,15 +180,13 @@ def test_the_quickest_tests_within_so_many_seconds():
     assert list(chosen(tests, "a", 0.0)) == ["tests/b/t.py::x[1]"]
 
 
-def statement(text: str, line: int) -> str:
-    """The statement of a module that a line is in."""
-    return ast.dump([each for each in ast.parse(text).body if each.lineno <= line][-1])
-
-
 def test_planted_bugs_apply_to_the_code_as_it_is():
     for bug in planted(ROOT):
         source = (ROOT / bug.file).read_text()
-        same = statement(bug.applied(source), bug.line) == statement(source, bug.line)
+        statement = [each for each in parsed(source).body if each.lineno <= bug.line][-1]
+        more = bug.applied(source).count("\n") - source.count("\n")
+        changed = bug.applied(source).splitlines()[statement.lineno - 1 : statement.end_lineno + more]
+        same = ast.dump(ast.parse("\n".join(changed))) == ast.dump(ast.Module([statement], []))
         assert not same, f"{bug.file}: {bug.change!r} changes nothing"
 
 
