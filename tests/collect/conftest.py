@@ -4,7 +4,7 @@ import pytest
 from PIL import Image
 
 from tests.report.conftest import browser, pytest_collection_modifyitems, pytest_runtest_makereport, watched  # noqa: F401
-from tests.support.collecting import Collecting
+from tests.support.collecting import ENGINE, Collecting
 
 NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nkinds = []\n"
 SIZES = [(300, 200), (200, 300), (400, 200), (250, 250), (120, 240), (640, 480)]
@@ -31,13 +31,14 @@ def pictures(tmp_path):
 
 @pytest.fixture
 def collecting(tmp_path, names):
-    """`collecting(study="...", objects=path)` starts a study, without refits unless `config` says otherwise."""
+    """`collecting(study="...", objects=path)` starts a study, without refits unless `config` says otherwise; without
+    the engine and the maker of questions with `program=ALONE`."""
     started: list[Collecting] = []
 
-    def start(*more, objects=names, study="", config=NO_REFITS):
+    def start(*more, objects=names, study="", config=NO_REFITS, program=ENGINE):
         folder = tmp_path / f"study{len(started)}"
         folder.mkdir()
-        started.append(Collecting(folder, objects, *more, study=study, config=config))
+        started.append(Collecting(folder, objects, *more, study=study, config=config, program=program))
         return started[-1]
 
     yield start

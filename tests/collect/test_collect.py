@@ -17,7 +17,17 @@ import pytest
 
 from stream_engine.state.store import Store
 from tests.collect.conftest import WORDS
-from tests.support.collecting import COMPILING, FAST, Participant, first_shown, get, post, put, read_by_the_engine
+from tests.support.collecting import (
+    ALONE,
+    COMPILING,
+    FAST,
+    Participant,
+    first_shown,
+    get,
+    post,
+    put,
+    read_by_the_engine,
+)
 from tests.support.process import engine, one_line, until
 
 
@@ -191,6 +201,7 @@ def test_everything_that_is_no_answer_is_refused_counted_and_kept(collecting):
 def test_late_answers_and_consent_and_invitations(collecting):
     study = collecting(
         study="[quota]\nanswer_within = 0.5\n[texts]\nconsent = 'Please agree.'\n[access]\ninvited_only = true\n",
+        program=ALONE,
     )
     assert get(f"{study.base}/questions", params={"worker": "p0001"}).status_code == 403
     rows = list(csv.DictReader(io.StringIO(study.owner("/links?n=2").text)))
@@ -217,14 +228,14 @@ def test_late_answers_and_consent_and_invitations(collecting):
 
 
 def test_too_many_requests_are_told_to_wait(collecting):
-    study = collecting(study="[access]\nrequests_a_second = 0.001\n")  # 1 at once, then 1 in 1,000 s
+    study = collecting(study="[access]\nrequests_a_second = 0.001\n", program=ALONE)  # 1 at once, then 1 in 1,000 s
     answers = [get(f"{study.base}/questions", params={"worker": "w"}) for _ in range(3)]
     assert [each.status_code for each in answers] == [200, 429, 429]
     assert answers[-1].headers["retry-after"] and answers[-1].json()["refused"] == "too_many"
 
 
 def test_a_total_ends_a_study_for_everybody(collecting):
-    study = collecting(study="[quota]\ntotal = 3\n[texts]\ncode = 'SAME'\n")
+    study = collecting(study="[quota]\ntotal = 3\n[texts]\ncode = 'SAME'\n", program=ALONE)
     person = Participant(study.base, "w", first_shown)
     with httpx.Client(timeout=120) as http:
         for each in person.ask(http, 3):
@@ -241,7 +252,7 @@ def test_objects_come_while_people_answer(collecting, tmp_path):
     for n in range(3):
         (folder / f"s{n}.wav").write_bytes(b"RIFF\x24\0\0\0WAVEfmt " + bytes(40))
     (folder / "not.png").write_bytes(b"<svg onload=alert(1)>")
-    study = collecting(objects=folder)
+    study = collecting(objects=folder, program=ALONE)
     assert study.study()["objects"] == 3 and "not.png" in study.study()["skipped"]
     own = {"Authorization": f"Bearer {study.token}"}
     sent = lambda name, body, **more: put(f"{study.base}/objects/{name}", content=body, **more).status_code  # noqa: E731
@@ -266,7 +277,7 @@ def test_objects_come_while_people_answer(collecting, tmp_path):
 
 
 def test_behind_a_proxy_with_a_prefix(collecting):
-    study = collecting("--prefix", "/study", "--behind-proxy")
+    study = collecting("--prefix", "/study", "--behind-proxy", program=ALONE)
     assert f"{study.base}/study/ask" in study.said.read_text()
     for prefix in ("", "/study"):
         assert get(f"{study.base}{prefix}/ask").status_code == 200

@@ -8,7 +8,7 @@ import pytest
 
 from tests.collect.conftest import SIZES
 from tests.report.conftest import barriers
-from tests.support.collecting import COMPILING, FAST, post, read_by_the_engine
+from tests.support.collecting import ALONE, COMPILING, FAST, post, read_by_the_engine
 from tests.support.process import until
 
 pytestmark = pytest.mark.browser
@@ -139,7 +139,7 @@ def test_three_participants_and_an_owner_with_a_kill_in_the_middle(collecting, p
 
 
 def test_the_owner_pauses_makes_links_and_takes_everything_along(collecting, pictures, watched):
-    study = collecting(objects=pictures, study=STUDY)
+    study = collecting(objects=pictures, study=STUDY, program=ALONE)
     owner = watched(allowed=f"{study.base}/", **DESKTOP).page
     owner.goto(f"{study.base}/owner?token={study.token}")
     owner.click("#pause")
@@ -169,7 +169,7 @@ def test_the_owner_pauses_makes_links_and_takes_everything_along(collecting, pic
 
 
 def test_a_pause_that_is_none_is_refused_and_changes_nothing(collecting):
-    study = collecting()
+    study = collecting(program=ALONE)
     assert post(f"{study.base}/pause", content=json.dumps({"paused": True})).status_code == 401
     for body in (b"", b'{"paused": "yes"}'):
         answer = post(f"{study.base}/pause", content=body, headers={"Authorization": f"Bearer {study.token}"})
@@ -179,7 +179,7 @@ def test_a_pause_that_is_none_is_refused_and_changes_nothing(collecting):
 
 
 def test_natural_sizes_keep_their_proportions(collecting, pictures, watched):
-    study = collecting(objects=pictures, study="[asking]\npicture_size = 'natural'\n")
+    study = collecting(objects=pictures, study="[asking]\npicture_size = 'natural'\n", program=ALONE)
     page = watched(allowed=f"{study.base}/", **PHONE).page
     page.goto(f"{study.base}/ask?worker=w")
     page.click("#begin:visible")

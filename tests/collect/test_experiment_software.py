@@ -3,13 +3,14 @@
 from types import SimpleNamespace
 
 from tests.conftest import ROOT
+from tests.support.collecting import ALONE
 from tests.support.pages import blocks
 
 PAGE = ROOT / "stream_engine" / "docs" / "how-to" / "experiment_software.md"
 
 
 def test_psychopy_asks_and_answers_to_the_end(collecting):
-    study = collecting(study="[quota]\nperson = 3\n")
+    study = collecting(study="[quota]\nperson = 3\n", program=ALONE)
     begin, before, after = (
         compile(block.text.replace("http://127.0.0.1:8000", study.base), "<page>", "exec")
         for block in blocks(PAGE)

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from tests.support.collecting import Participant, first_shown
+from tests.support.collecting import ALONE, ENGINE, Participant, first_shown
 
 TEXTS = ["²", "9" * 5000, "-1", "", "1e3", "\x00", "\x1b[2J", "‮", "a" * 300, "é" * 200, "..", "=1+1", "1" * 19]
 WORKER = "=HYPERLINK(1)"
@@ -41,10 +41,11 @@ def study(tmp_path, collecting):
     (tmp_path / "secret.txt").write_text("secret")
     (folder / "leak.txt").symlink_to("../secret.txt")
     os.mkfifo(folder / "pipe.txt")
-    return collecting("--allow-origin", "https://lab.example", objects=folder)
+    return lambda program: collecting("--allow-origin", "https://lab.example", objects=folder, program=program)
 
 
 def test_every_request_is_answered_and_no_page_elsewhere_changes_anything(study):
+    study = study(ENGINE)
     owner = {"Authorization": f"Bearer {study.token}"}
     with httpx.Client(base_url=study.base, timeout=60) as http:
         answers = []
@@ -85,6 +86,7 @@ def test_every_request_is_answered_and_no_page_elsewhere_changes_anything(study)
 
 
 def test_tables_are_safe_to_open(study):
+    study = study(ALONE)
     with httpx.Client() as http:
         participant = Participant(study.base, WORKER, first_shown)
         participant.answer(http, participant.ask(http)[0])

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from tests.conftest import ROOT
+from tests.support.collecting import ALONE
 from tests.support.fetched_programs import cache
 from tests.support.process import until
 
@@ -80,7 +81,9 @@ def test_a_participant_answers_a_study_to_its_end(collecting, browser, lab, tmp_
     (tmp_path / "pictures").mkdir()
     for n in range(5):
         Image.new("RGB", (8, 6), (50 * n, 250 - 50 * n, 128)).save(tmp_path / "pictures" / f"p{n}.png")
-    study = collecting("--allow-origin", lab, objects=tmp_path / "pictures", study="[quota]\nperson = 4\n")
+    study = collecting(
+        "--allow-origin", lab, objects=tmp_path / "pictures", study="[quota]\nperson = 4\n", program=ALONE
+    )
     page = browser.new_page()
     try:
         page.goto(f"{lab}/?base={study.base}")
@@ -106,6 +109,7 @@ def test_a_study_that_needs_consent_and_several_choices(collecting, browser, lab
         "--allow-origin",
         lab,
         study="[asking]\nshown = 3\nchoose = 2\n[quota]\nperson = 2\n[texts]\nconsent = 'Do you agree?'\n",
+        program=ALONE,
     )
 
     def press(page) -> None:

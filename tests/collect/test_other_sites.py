@@ -4,7 +4,7 @@ paths. By real preflight requests, and by a real page of another origin in a rea
 import httpx
 import pytest
 
-from tests.support.collecting import get, post
+from tests.support.collecting import ALONE, get, post
 from tests.support.process import engine, one_line
 
 LAB, OTHER = "https://lab.example", "https://evil.example"
@@ -20,7 +20,7 @@ def preflight(url: str, origin: str, method: str) -> httpx.Response:
 
 
 def test_only_who_is_named_may_ask_and_only_what_is_for_participants(collecting):
-    study = collecting("--allow-origin", LAB, "--allow-origin", "https://two.example:443")
+    study = collecting("--allow-origin", LAB, "--allow-origin", "https://two.example:443", program=ALONE)
     for origin in (LAB, "https://two.example"):
         said = preflight(f"{study.base}/answers", origin, "POST")
         assert said.status_code == 204 and said.headers["access-control-allow-origin"] == origin
@@ -49,7 +49,7 @@ def test_only_who_is_named_may_ask_and_only_what_is_for_participants(collecting)
 
 
 def test_nobody_is_allowed_unless_it_is_said(collecting):
-    study = collecting()
+    study = collecting(program=ALONE)
     said = preflight(f"{study.base}/answers", LAB, "POST")
     assert said.status_code == 405 and "access-control-allow-origin" not in said.headers
     asked = get(f"{study.base}/questions", params={"worker": "w"}, headers={"Origin": LAB})

@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from tests.report.conftest import barriers
+from tests.support.collecting import ALONE, ENGINE
 from tests.support.process import until
 
 pytestmark = pytest.mark.browser
@@ -48,6 +49,7 @@ def test_a_study_with_pictures_from_the_first_word_to_the_code(collecting, pictu
         objects=pictures,
         study="[quota]\nperson = 4\n[texts]\nconsent = 'We keep your answers.'\ntitle = 'Colours'\n"
         "link = 'https://example.org/done'\n",
+        program=ENGINE if width > 1000 else ALONE,
     )
     found = opened(watched, study, begin=False, width=width, color_scheme=scheme)
     page = found.page
@@ -87,7 +89,7 @@ def test_a_study_with_pictures_from_the_first_word_to_the_code(collecting, pictu
 
 @pytest.mark.parametrize("kind", ["odd_one_out", "triplet"])
 def test_other_kinds_of_questions_with_texts(collecting, watched, kind):
-    study = collecting(study=f"[quota]\nperson = 2\n[asking]\ntype = '{kind}'\n")
+    study = collecting(study=f"[quota]\nperson = 2\n[asking]\ntype = '{kind}'\n", program=ALONE)
     page = (found := opened(watched, study)).page
     choices = 3 if kind == "odd_one_out" else 2
     for n in (1, 2):
@@ -105,7 +107,7 @@ def test_other_kinds_of_questions_with_texts(collecting, watched, kind):
 
 
 def test_several_are_chosen_and_may_be_changed(collecting, watched):
-    study = collecting(study="[quota]\nperson = 1\n[asking]\nshown = 5\nchoose = 2\n")
+    study = collecting(study="[quota]\nperson = 1\n[asking]\nshown = 5\nchoose = 2\n", program=ALONE)
     page = (found := opened(watched, study)).page
     looked(page)
     assert "2" in page.inner_text("#question") and barriers(page) == []
@@ -130,7 +132,7 @@ def test_no_choice_is_larger_because_of_its_place(collecting, watched, tmp_path,
     folder.mkdir()
     for n in range(6):
         Image.new("RGB", (300, 200), (40 * n, 255 - 40 * n, 128)).save(folder / f"s{n}.png")
-    study = collecting(objects=folder, study=f"[asking]\nshown = {shown}\n")
+    study = collecting(objects=folder, study=f"[asking]\nshown = {shown}\n", program=ALONE)
     page = (found := opened(watched, study, width=width)).page
     until(lambda: page.evaluate("[...document.querySelectorAll('#choices img')].every((each) => each.complete)"))
     sizes = "[...document.querySelectorAll('#choices %s')].map((e) => `${e.offsetWidth} ${e.offsetHeight}`)"
@@ -143,6 +145,7 @@ def test_catch_trials_end_it_for_who_does_not_look(collecting, watched):
     study = collecting(
         study="[[catch]]\nanchor = 'apple'\nshown = ['car', 'pear']\nright = 'pear'\n"
         "[catching]\nevery = 1\nmost_failed = 1\n",
+        program=ALONE,
     )
     page = (found := opened(watched, study)).page
     until(lambda: _wrong_way(page) or page.is_visible("#excluded"), what="the end", seconds=240)
@@ -175,7 +178,7 @@ def test_sounds_are_played_and_chosen_by_buttons(collecting, watched, tmp_path):
     for n in range(4):
         head = b"RIFF\x2c\x03\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x40\x1f\0\0\x01\0\x08\0data\x08\x03\0\0"
         (folder / f"s{n}.wav").write_bytes(head + bytes([128 + n]) * 776)
-    study = collecting(objects=folder, study="[quota]\nperson = 1\n")
+    study = collecting(objects=folder, study="[quota]\nperson = 1\n", program=ALONE)
     page = (found := opened(watched, study)).page
     assert page.locator("audio").count() == 3 and barriers(page) == []
     looked(page)
@@ -186,7 +189,7 @@ def test_sounds_are_played_and_chosen_by_buttons(collecting, watched, tmp_path):
 
 
 def test_without_javascript_it_says_what_it_needs(collecting, watched):
-    study = collecting()
+    study = collecting(program=ALONE)
     found = watched(allowed=f"{study.base}/", java_script_enabled=False)
     found.page.goto(f"{study.base}/ask")
     assert "JavaScript" in found.page.inner_text("noscript")

@@ -10,7 +10,7 @@ import stream_engine.collect.page as folder
 from stream_engine.collect.page import WORDS_OF_SCRIPT, page
 from stream_engine.collect.page.words import Words, english, shipped, words_of
 from stream_engine.collect.study import Asking, Study, Texts
-from tests.support.collecting import get
+from tests.support.collecting import ALONE, get
 from tests.support.facts import states
 from tests.support.process import engine, one_line
 
@@ -63,7 +63,7 @@ def test_a_language_that_is_not_shipped_is_what_the_page_says_it_is_in():
 
 def test_words_of_ones_own_are_remembered(collecting, tmp_path):
     (tmp_path / "nl.toml").write_text(DUTCH)
-    study = collecting("--words", str(tmp_path / "nl.toml"))
+    study = collecting("--words", str(tmp_path / "nl.toml"), program=ALONE)
     for _ in range(2):
         said = get(f"{study.base}/ask").text
         assert '<html lang="nl">' in said and '<button id="begin">Beginnen maar</button>' in said

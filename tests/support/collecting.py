@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -12,10 +11,11 @@ from pathlib import Path
 
 import httpx
 
+from tests.support.forked_commands import Forked
 from tests.support.process import ENVIRONMENT, free_ports, until
 from tests.support.reported import QUICK
 
-COMMAND = (sys.executable, "-m", "stream_engine", "collect")
+ENGINE, ALONE = "stream_engine", "tests.support.collecting_alone"  # what runs it
 COMPILING = 420.0  # seconds an engine may need to its first snapshot, kernels not compiled, others at work beside it
 Answer = Callable[[dict], str | list[str]]
 # Nothing here is encrypted: to read the certificates of the system would be most of what a request costs.
@@ -23,10 +23,13 @@ get, post, put = (partial(each, timeout=120, verify=False) for each in (httpx.ge
 
 
 class Collecting:
-    """The command in a folder; it may be killed and started again. The caller ends it."""
+    """The command in a folder; it may be killed and started again. The caller ends it. `program`: `ALONE` where a test
+    needs neither the engine nor the maker of questions."""
 
-    def __init__(self, folder: Path, objects: Path | None, *more: str, study: str = "", config: str = ""):
-        self.folder, self.state, self.said = folder, folder / "state", folder / "said.txt"
+    def __init__(
+        self, folder: Path, objects: Path | None, *more: str, study: str = "", config: str = "", program: str = ENGINE
+    ):
+        self.folder, self.state, self.said, self._program = folder, folder / "state", folder / "said.txt", program
         self._objects, self._more = objects, list(more)
         if study:
             (folder / "study.toml").write_text(study)
@@ -42,12 +45,9 @@ class Collecting:
     def start(self) -> None:
         """Start it, and wait until it takes requests."""
         with self.said.open("a") as said:
-            self.process = subprocess.Popen(
-                [*COMMAND, *self._said_objects(), "--state", self.state, "--listen", self.address, *self._more],
-                stdout=said,
-                stderr=said,
-                env=ENVIRONMENT,
-            )
+            command = [sys.executable, "-m", self._program, "collect", *self._said_objects(), "--state", self.state]
+            command += ["--listen", self.address, *self._more]
+            self.process = Forked(command, stdout=said, stderr=said, env=ENVIRONMENT)
         until(lambda: self.process.poll() is not None or self.answers_at_all(), what="the HTTP side", seconds=240)
         assert self.process.poll() is None, self.said.read_text()
 

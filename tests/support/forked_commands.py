@@ -21,8 +21,11 @@ IMPORTED = (
     "stream_engine.commands.command_line",
     "stream_engine.commands.refit",
     "stream_engine.commands.run",
+    "stream_engine.commands.collect",
+    "stream_engine.collect.serve",
     "stream_engine.service.run",
     "stream_engine.service.http.make_export",
+    "tests.support.forked_run",
     "stream_engine.report.page",
     "sklearn.cluster",
     *(
@@ -71,6 +74,8 @@ class Forked(forked_commands.Forked):
         made = list[int]()
         out, self.stdout = self._written_to(stdout, made)
         err, self.stderr = (out, None) if stderr == subprocess.STDOUT else self._written_to(stderr, made)
+        if words[2:4] == ["stream_engine", "run"]:
+            words[2] = "tests.support.forked_run"
         begun = _server(os.getpid()).fork(words[2:], env, out, err)
         super().__init__(begun.pid, begun.status)
         for end in made:
