@@ -28,9 +28,8 @@ def within(x, most):
 
 def never(x):
     return not x
-
-
-def below(x):
+"""
+SIGNS = """def below(x):
     return x < 0
 
 
@@ -44,7 +43,7 @@ def opposite(x):
 TEST = """import subprocess
 import sys
 
-from stream_engine.tiny import sums
+from stream_engine.tiny import signs, sums
 
 
 def test_twice_three():
@@ -52,7 +51,7 @@ def test_twice_three():
 
 
 def test_in_a_process():
-    code = "from stream_engine.tiny import sums; exit(not sums.below(-3))"
+    code = "from stream_engine.tiny import signs; exit(not signs.below(-3))"
     assert subprocess.call([sys.executable, "-c", code]) == 0
 
 
@@ -78,6 +77,7 @@ def test_killed_survived_and_equivalent_are_told_apart(tmp_path, capfd, monkeypa
         "stream_engine/__init__.py": "",
         "stream_engine/tiny/__init__.py": "",
         "stream_engine/tiny/sums.py": KERNEL,
+        "stream_engine/tiny/signs.py": SIGNS,
         "tests/tiny/test_sums.py": TEST,
         "tests/tiny/test_that_cannot_be_collected.py": "import nothing.of_this.name",
         "pyproject.toml": PYPROJECT,
@@ -89,17 +89,17 @@ def test_killed_survived_and_equivalent_are_told_apart(tmp_path, capfd, monkeypa
     assert main(["--seconds", "60", "--jobs", "1"], tmp_path, tmp_path / "equivalent.toml") == 1
     said = capfd.readouterr().out
     rows = [json.loads(line) for line in (tmp_path / ".cache/mutants/results.jsonl").read_text().splitlines()]
-    outcomes = {(row["line"], row["change"]): row["outcome"] for row in rows}
+    outcomes = {(row["file"].split("/")[-1], row["line"], row["change"]): row["outcome"] for row in rows}
     assert outcomes == {
-        (3, "2 -> 3"): "killed",  # what the kernel holds
-        (8, "* -> +"): "killed",  # in the kernel
-        (12, "<= -> >"): "killed",
-        (12, "- -> nothing"): "survived",  # the only test that runs it fails on the code as it is
-        (16, "not -> nothing"): "no test",
-        (20, "< -> <="): "survived",
-        (20, "< -> >="): "killed",  # in another process
-        (20, "0 -> 1"): "survived",
-        (28, "not -> nothing"): "killed",  # by a doctest
+        ("sums.py", 3, "2 -> 3"): "killed",  # what the kernel holds
+        ("sums.py", 8, "* -> +"): "killed",  # in the kernel
+        ("sums.py", 12, "<= -> >"): "killed",
+        ("sums.py", 12, "- -> nothing"): "survived",  # the only test that runs it fails on the code as it is
+        ("sums.py", 16, "not -> nothing"): "no test",
+        ("signs.py", 2, "< -> <="): "survived",
+        ("signs.py", 2, "< -> >="): "killed",  # in another process, which need not import numba
+        ("signs.py", 2, "0 -> 1"): "survived",
+        ("signs.py", 10, "not -> nothing"): "killed",  # by a doctest
     }
     assert "survived  stream_engine/tiny/sums.py:12  - -> nothing" in said
     assert "| tiny | 10 | 10 | 5 | 0 | 1 | 3 | 1 | 56% |" in said
