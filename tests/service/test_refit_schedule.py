@@ -8,6 +8,7 @@ from stream_engine.input.settings import RefitSettings
 from stream_engine.input.settings.loading import load
 from stream_engine.input.sources import ends
 from stream_engine.refits import ENDS_EARLY, REFITS
+from stream_engine.service import refit_schedule
 from stream_engine.service.context import Context
 from stream_engine.service.memory import Memory
 from stream_engine.service.metrics import Metrics
@@ -95,7 +96,8 @@ def test_an_input_that_ends_is_refitted_at_its_end_and_once():
     assert world.workers.started == [("spectral", 3), ("triplet_boost", 3)]
 
 
-def test_whoever_waits_for_the_end_hears_of_the_beginning_and_of_each_refit_but_the_last():
+def test_whoever_waits_for_the_end_hears_of_the_beginning_and_of_each_refit_but_the_last(monkeypatch):
+    monkeypatch.setattr(refit_schedule, "LULL", 0.1)
     world, heard = World(["spectral", "embedding", "hierarchy"], at_end=True, cores=3), []
     world.publish(1)
 
