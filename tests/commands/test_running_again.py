@@ -12,6 +12,7 @@ from stream_engine.state.store import Store
 from tests.support.facts import states
 from tests.support.generators import planted_triplets
 from tests.support.process import engine, one_line, summary
+from tests.support.reported import QUICK
 
 ROWS = ["a,b,c", "b,a,c", "c,a,b", "d,a,b", "d,b,c"]
 
@@ -43,7 +44,8 @@ def test_answers_that_a_coin_gave_are_told(tmp_path, coins):
     rng = np.random.default_rng(0)
     rows = planted_triplets(rng, rng.normal(size=(12, 2)), 800, 0.5 if coins else 0.1)
     path = survey(tmp_path / "survey.csv", [",".join(f"o{i}" for i in row) for row in rows.tolist()])
-    done = engine("run", path, "--state", tmp_path / "s", "--refit", "embedding")
+    (tmp_path / "engine.toml").write_text(QUICK)
+    done = engine("run", path, "--state", tmp_path / "s", "--refit", "embedding", "--config", tmp_path / "engine.toml")
     warned = [line for line in done.stderr.splitlines() if line.startswith("warning: ") and "chance" in line]
     assert bool(warned) == coins and "(accuracy 0." in last(done)
 
@@ -117,19 +119,19 @@ def write(path, rows):
 
 @pytest.mark.parametrize("name", ["survey.csv", "survey.csv.gz", "survey.parquet"])
 def test_an_edited_row_is_noticed_wherever_it_is(tmp_path, name):
-    path, rows = tmp_path / name, [f"o{i % 50},p{i % 40},q{i % 30}" for i in range(2000)]
+    path, rows = tmp_path / name, [f"o{i % 50},p{i % 40},q{i % 30}" for i in range(600)]
     write(path, rows)
     run(path, tmp_path / "s")
-    assert "2,000 events" in last(run(path, tmp_path / "s"))
-    for edited in (3, 1000, 1999):
+    assert "600 events" in last(run(path, tmp_path / "s"))
+    for edited in (3, 300, 599):
         changed = list(rows)
         changed[edited] = changed[edited].replace("p", "q")
         write(path, changed)
         said = one_line(run(path, tmp_path / "s", status=1).stderr)
         assert "--start-over" in said
-    assert summary(tmp_path / "s")["events"] == 2000
+    assert summary(tmp_path / "s")["events"] == 600
     run(path, tmp_path / "s", "--start-over")
-    assert summary(tmp_path / "s")["events"] == 2000 and summary(tmp_path / "s")["snapshot"] == 1
+    assert summary(tmp_path / "s")["events"] == 600 and summary(tmp_path / "s")["snapshot"] == 1
 
 
 @pytest.mark.parametrize("name", ["survey.csv", "survey.parquet"])
