@@ -11,7 +11,7 @@ from pyarrow import csv, parquet
 from stream_engine.state.store import Store
 from tests.support import kernel_reference as reference
 from tests.support.facts import states
-from tests.support.process import engine, jsonl, one_line, process
+from tests.support.process import engine, jsonl, one_line
 
 N = 12
 NAMES = [f"o{i}" for i in range(N)]
@@ -59,7 +59,7 @@ def test_a_run_with_kernels_of_every_kind_of_file_ends_in_artifacts(world, tmp_p
         form = "diagonal"
         beta = 1000.0
         """)
-    process("run", world / "events.jsonl", "--state", tmp_path / "s", "--config", world / "engine.toml", cwd=tmp_path)
+    engine("run", world / "events.jsonl", "--state", tmp_path / "s", "--config", world / "engine.toml", cwd=tmp_path)
     for kind in ("kernel_learning", "partial_order_embedding"):
         report = Store(tmp_path / "s").latest_artifact(kind).report
         assert [each["file"] for each in report["kernels"]] == ["taste.csv", "taste.parquet", "taste.npz", "taste.npy"]

@@ -31,7 +31,7 @@ class Engine:
         command = [sys.executable, *program, "run", uri, "--state", self.state, "--start", "earliest"]
         command += ["--log-format", "json", "--listen", "127.0.0.1:0", "--config", folder / "engine.toml"]
         command += [*([] if refits else ["--no-refits"]), *more]  # of an option given twice the last one counts
-        start = Forked if program == FORKED and not environment else subprocess.Popen
+        start = Forked if program == FORKED else subprocess.Popen
         with self.said.open("w") as errors:
             self.process = start(command, stdout=errors, stderr=errors, env=ENVIRONMENT | environment)
         until(
