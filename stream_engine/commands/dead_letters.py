@@ -20,11 +20,12 @@ from connectors.arrow_headers import STREAM_START
 from connectors.files.dead_letters import StoredLine
 from connectors.files.readers import LineNumbers, Sizes, kind_of, open_reader
 from stream_engine.data.comparisons import REASONS
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.input.record_units import MAX_STORED_BYTES
 from stream_engine.input.settings import Settings
 from stream_engine.input.sources import text_layout_of
 from stream_engine.input.stored_options import with_options_of
-from stream_engine.service.dead_letters import letters_in_folders, letters_of
+from stream_engine.service.dead_letters import forgotten_letters, letters_in_folders, letters_of
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 
@@ -89,6 +90,7 @@ def grouped(snapshot: Snapshot, folder: Path) -> dict[str, Any]:
         "lost": n_removed.get("lost", 0),
         "removed": n_removed.get("removed", 0),
         "removed_bytes": n_removed.get("removed_bytes", 0),
+        "forgotten": forgotten_letters(snapshot.counters),
     }
 
 
@@ -112,7 +114,7 @@ def letter_fields(letter: DeadLetter, lines: LineNumbers) -> dict[str, Any]:
 
 
 def _table(contents: Mapping[str, Any]) -> str:
-    lines = [f"{contents['letters']:,} dead letters in {contents['folder']} (snapshot {contents['snapshot']})"]
+    lines = [f"{amount(contents['letters'], 'dead letter')} in {contents['folder']} (snapshot {contents['snapshot']})"]
     if contents["in_use"]:
         lines[0] += "; newer ones of the run at work are listed after its next snapshot"
     for group in contents["groups"]:
@@ -125,6 +127,8 @@ def _table(contents: Mapping[str, Any]) -> str:
         lines.append(f"{contents['damaged']:12,}  damaged lines; `verify` names their files")
     if contents["removed"]:
         lines.append(f"{contents['removed']:12,}  removed by the size limit ({contents['removed_bytes']:,} bytes)")
+    if contents["forgotten"]:
+        lines.append(f"{contents['forgotten']:12,}  deleted by `forget`")
     if contents["elsewhere"] > 0:
         elsewhere = "rejected events have their dead letters elsewhere: name the folder, if a run had --dead-letters"
         lines.append(f"{contents['elsewhere']:12,}  {elsewhere}")

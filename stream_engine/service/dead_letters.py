@@ -51,7 +51,13 @@ def letters_of(
 def letters_in_folders(counters: Mapping[str, Any]) -> int:
     """How many rejected events of a state have a dead letter somewhere."""
     letters = counters.get("dead_letters", {})
-    return sum(counters["rejected"].values()) - letters.get("removed", 0) - letters.get("lost", 0)
+    gone = letters.get("removed", 0) + letters.get("lost", 0) + forgotten_letters(counters)
+    return sum(counters["rejected"].values()) - gone
+
+
+def forgotten_letters(counters: Mapping[str, Any]) -> int:
+    """How many dead letters `forget` has deleted."""
+    return sum(deed.get("dead_letters", 0) for deed in counters.get("history", ()) if deed["did"] == "forget")
 
 
 def folder_of(settings: Settings, directory: Path) -> Path:
