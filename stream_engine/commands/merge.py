@@ -42,8 +42,8 @@ def command(states: tuple[str, ...], out: str, into: int | None, folders: tuple[
     """
     if folders and (into is None or len(folders) != len(states)):
         raise click.UsageError(
-            f"--dead-letters: got {len(folders):,} folders for {len(states):,} states, expected one for each, with "
-            "--into; a sum leaves the dead letters where they are"
+            f"--dead-letters: got {amount(len(folders), 'folder')} for {amount(len(states), 'state')}, expected one "
+            "for each, with --into; a sum leaves the dead letters where they are"
         )
     if into is not None:
         _redistribute(states, into, Path(out).absolute(), dict(zip(map(normpath, states), map(Path, folders))))

@@ -45,11 +45,14 @@ def answers_filter(records: Records, state: list[str], answer: Answer, doubt: st
         wanted = LIST_SEPARATOR.join(answer.codes_of(column)) if coded else ""
         where = {column.name: wanted} if coded else {f"{column.name}!=": LIST_SEPARATOR.join(most)}
         return Filters("no answers", where, f"{n:,} rows are no answers: {quoted}"), doubt
-    fact = f"{n:,} of {asked:,} answers ({n / asked:.0%}) in {column.name} are {quoted}, and no object is called so"
+    fact = f"{n:,} of {asked:,} answers ({n / asked:.0%}) in {column.name} are {quoted}, "
+    fitting = {text for text, row_state in zip(column.texts, state) if row_state in ("fits", "catch")}
+    fact += "which these rows did not show" if fitting & {*most} else "and no object is called so"
     if dates := dates_of_names({*column.distinct}):
         fact += f" ({dates}: write them in full, as the objects are called)"
     where = {f"{column.name}!=": LIST_SEPARATOR.join(most)}
-    return Filters("no answers", where, f"{n:,} of {records.size:,} rows"), fact
+    excluded = sum(text in others for text in column.texts)
+    return Filters("no answers", where, f"{excluded:,} of {records.size:,} rows"), fact
 
 
 def _is_key(column: Column) -> bool:

@@ -163,8 +163,9 @@ def columns_of(records: Records, columns: Mapping[str, tuple[str, ...]]) -> dict
 def below_in_words(records: Records, begin: int) -> str:
     """What to say of another table that begins at a row."""
     texts = ", ".join(text for column in records.columns.values() if (text := column.texts[begin]))
-    fact = f"rows {begin + 1:,} to {records.size:,} below the header look like another table or a summary ({texts}): "
-    return f"{fact}their values are in no row above"
+    below, size = f"below the header look like another table or a summary ({texts})", records.size
+    rows = f"rows {begin + 1:,} to {size:,}" if begin + 1 < size else f"rows from {size:,} on"
+    return f"{rows} {below}: their values are in no row above"
 
 
 def doubts(records: Records, options: Mapping[str, tuple[str, ...]], drops: bool) -> list[Decision]:
