@@ -15,14 +15,15 @@ from starlette.responses import PlainTextResponse
 from stream_engine.collect import study as settings
 from stream_engine.collect.access import Access
 from stream_engine.collect.gatekeeper import Gatekeeper
-from stream_engine.collect.line_log import LineLog
+from stream_engine.collect.line_log import LineLog, of_study
 from stream_engine.collect.owner import Owner
 from stream_engine.collect.page.words import words_of
 from stream_engine.collect.participant_service import Logs, ParticipantService
 from stream_engine.collect.question_pool import QuestionPool
 from stream_engine.collect.routes import Routes
-from stream_engine.collect.sessions import Sessions
-from stream_engine.collect.stimuli import Stimuli
+from stream_engine.collect.sessions import restored
+from stream_engine.collect.stimuli import BadStimuli, Stimuli, keep, stored_objects
+from stream_engine.input.settings import BadSettings
 from tests.support.approved import outline, unchanging
 
 CHANGING = (
@@ -48,7 +49,7 @@ class Asked:
     async def answers(self, who: str, size: int, wrong: bool = False) -> dict:
         """Somebody answers as many questions, catch trials wrongly if `wrong`; the last answer."""
         for _ in range(size):
-            told = (await self.client.get("/questions", params={"worker": who})).json()
+            told = (await self.client.get("/questions", params={"worker": who, "again": 1})).json()
             if not told["questions"]:
                 break
             question = told["questions"][0]
@@ -89,13 +90,14 @@ async def conversation(client: httpx.AsyncClient, access: Access) -> list[str]:
     return asked.lines
 
 
-def talk(folder: Path, study: settings.Study, speak) -> str:
-    """What `speak(client, access, people)` notes of a study that is served."""
+def talk(folder: Path, study: settings.Study, speak, objects: str = "names.txt") -> str:
+    """What `speak(client, access, people)` notes of a study that is served, from where its logs end."""
     (folder / "names.txt").write_text("\n".join("abcdefgh"))
-    access, stimuli = Access(folder), Stimuli(str(folder / "names.txt"))
+    access, stimuli = Access(folder), Stimuli(str(folder / objects))
     logs = Logs(*(LineLog(folder / f"{name}.jsonl") for name in ("answers", "sessions", "refused")))
     pool = QuestionPool(study, stimuli.names, "study", seed=1)
-    people, keeper = ParticipantService(study, access, Sessions(), pool, logs), Gatekeeper(study, access, False)
+    sessions = restored(of_study(logs.answers.lines(), "study", "answers.jsonl"), logs.sessions.lines())
+    people, keeper = ParticipantService(study, access, sessions, pool, logs), Gatekeeper(study, access, False)
 
     async def no_engine(request):
         return PlainTextResponse("starting", 503)
@@ -192,3 +194,111 @@ def _outlined(answer) -> list[str]:
 @pytest.mark.parametrize("name", STUDIES)
 def test_kinds(name, tmp_path, approved):
     assert talk(tmp_path, STUDIES[name], kinds) == approved
+
+
+async def first_day(client: httpx.AsyncClient, access: Access, people: ParticipantService) -> list[str]:
+    asked = Asked(client)
+    for who, size, wrong in (("ann", 5, False), ("bob", 9, False), ("cho", 6, True), ("dev", 2, False)):
+        await client.post("/consent", json={"worker": who})
+        await asked.answers(who, size, wrong)
+    await client.post("/consent", json={"worker": "eva"})
+    await client.get("/questions", params={"worker": "fay", "n": 2})
+    return [*asked.lines, *await where_it_stands(client, access)]
+
+
+async def second_day(client: httpx.AsyncClient, access: Access, people: ParticipantService) -> list[str]:
+    lines, asked = await where_it_stands(client, access), Asked(client)
+    owner = {"Authorization": f"Bearer {access.owner}"}
+    for who in ("ann", "bob", "cho", "eva", "fay"):
+        told = (await client.get("/questions", params={"worker": who, "n": 3})).json()
+        shown = [f"{each.get('anchor')}: {', '.join(each['shown'])}" for each in told["questions"]]
+        asked.say(f"{who}: {told['answered']} of {told['of']} {told['ended']} {'; '.join(shown)}")
+    await asked.answers("ann", 1)
+    for path, body in (("/pause", {"paused": True}), ("/pause", {"paused": 3}), ("/objects/i.txt", {})):
+        said = await client.request("PUT" if "obj" in path else "POST", path, json=body, headers=owner)
+        asked.say(f"{path} {body}: {said.status_code} {said.text.strip().replace(str(people.study), '')}")
+    for path in ("/links?n=2", "/links?n=x", "/participants.csv"):
+        said = await client.get(path, headers=owner)
+        asked.say(f"## {path}", *(re.sub(r"(?<==)[\w-]{20,}", "KEY", line) for line in said.text.splitlines()))
+    return [*lines, *asked.lines, *await where_it_stands(client, access)]
+
+
+async def where_it_stands(client: httpx.AsyncClient, access: Access) -> list[str]:
+    asked, owner = Asked(client), {"Authorization": f"Bearer {access.owner}"}
+    asked.say("## /study", *_outlined(await client.get("/study", headers=owner)))
+    asked.say("## /participants.csv", *(await client.get("/participants.csv", headers=owner)).text.splitlines())
+    figures = (await client.get("/metrics", headers=owner)).text.splitlines()
+    asked.say("## /metrics", *(line for line in figures if line[0] != "#" and "_created" not in line), "")
+    return asked.lines
+
+
+def test_restart(tmp_path, approved):
+    """The same study on a second day, from its logs: who answered what, repeats, catch trials, consents."""
+    study = settings.Study(
+        asking=settings.Asking(repeat_share=0.5, repeat_after=1),
+        quota=settings.Quota(person=6, total=40),
+        catch=(settings.CatchTrial(anchor="b", shown=("a", "c"), right="a"),),
+        catching=settings.Catching(every=3, most_failed=1),
+        texts=settings.Texts(title="Letters", consent="I agree."),
+    )
+    days = [talk(tmp_path, study, day) for day in (first_day, second_day)]
+    assert "\n\n# the second day\n".join(days).replace(str(tmp_path), "FOLDER") == approved
+
+
+PNG = b"\x89PNG\r\n\x1a\n"
+OBJECTS = {  # of a folder, a table or a list
+    "folder": {"a.txt": b"one", "b.png": PNG, "c.mp3": b"ID3", "d.txt": b" ", "e.png": b"x", "f.doc": b"x", ".g": b""},
+    "table.csv": b"object,image,sound,text\na,b.png,,\nb,,c.mp3,\nc,,,a word\n,,,x\nd,none.png,,\ne,e.png,,\n",
+    "twice.txt": b"a\nb\n\nc\nb\n",
+    "few.txt": b"a\nb\n",
+    "heads.csv": b"name,image\na,b\n",
+    "latin.txt": b"a\nb\nna\xefve\n",
+    "none.txt": None,
+}
+STUDY_FILES = (
+    '[asking]\nshown = 1\n', '[quota]\nperson = "x"\n', '[texts]\ntitel = "x"\n', "[[catch]]\nshown = ['a', 'b']\n",
+    "[catching]\nmost_failed = 2\n", "x", "[[catch]]\nanchor = 'b'\nshown = ['aa', 'c']\nright = 'c'\n",
+    "[asking]\nshown = 5\n",
+)  # fmt: skip
+
+
+def test_objects(tmp_path, approved):
+    """What becomes an object and what does not, what is kept of it, and studies that cannot be."""
+    lines, folder = [], tmp_path / "folder"
+    for name, content in OBJECTS.items():
+        if isinstance(content, dict):
+            folder.mkdir()
+            for file, each in content.items():
+                (folder / file).write_bytes(each)
+        elif content is not None:
+            (tmp_path / name).write_bytes(content)
+    (tmp_path / "b.png").write_bytes(PNG)
+    (tmp_path / "c.mp3").write_bytes(b"ID3")
+    (tmp_path / "e.png").symlink_to(tmp_path / "b.png")
+    for name in OBJECTS:
+        lines.append(f"## {name}")
+        try:
+            stimuli = Stimuli(str(tmp_path / name))
+        except BadStimuli as error:
+            lines.append(f"!! {error}")
+            continue
+        lines += [f"{each}: {shown.text!r} {shown.file and shown.file.name} {shown.media}"
+                  for each, shown in stimuli.shown.items()]  # fmt: skip
+        lines += [f"not {where}: {why}" for where, why in stimuli.passed_over.items()]
+        keep(stimuli, tmp_path / "kept" / name)
+        lines.append(f"kept: {sorted(path.name for path in (tmp_path / 'kept' / name).iterdir())}")
+        again = Stimuli(str(stored_objects(tmp_path / "kept" / name)))
+        lines.append(f"again: {again.names}")
+        if stimuli.folder:
+            for new, text in {"h.txt": b"new", "a.png": PNG}.items():
+                (folder / new).write_bytes(text)
+            lines += [f"new: {stimuli.look()}", *(f"not {where}: {why}" for where, why in stimuli.passed_over.items())]
+    for text in STUDY_FILES:
+        (tmp_path / "study.toml").write_text(text)
+        try:
+            study = settings.load(str(tmp_path / "study.toml"))
+            settings.check_objects(study, ["a", "b", "c", "d"], "study.toml")
+            lines.append(f"{text!r}: taken")
+        except BadSettings as error:
+            lines.append(f"{text!r}: {error}")
+    assert unchanging("\n".join(lines).replace(str(tmp_path), "FOLDER")) == approved

@@ -69,6 +69,21 @@ def worse_than_the_majority() -> Published:
     return state._replace(artifacts=made)
 
 
+def of_an_earlier_version() -> Published:
+    """The state whose groups an earlier version has found."""
+    made = where("sdp_clustering", verdict="separated", note="groups (p = .02).", k=3)
+    return made._replace(artifacts={kind: each for kind, each in made.artifacts.items() if kind != "clusters"})
+
+
+def without_counts(*names: str) -> Published:
+    """The state that does not have these accumulators."""
+    state = told.studied()
+    arrays = {name: array for name, array in state.snapshot.arrays.items() if name.partition("/")[0] not in names}
+    settings = state.snapshot.settings
+    settings = {**settings, "accumulators": [each for each in settings["accumulators"] if each not in names]}
+    return state._replace(snapshot=state.snapshot._replace(arrays=arrays, settings=settings))
+
+
 def without_ceiling() -> Published:
     state = told.studied()
     made = {kind: each._replace(report={name: value for name, value in each.report.items() if name != "ceiling"})
@@ -199,6 +214,19 @@ CASES = {
         gap=0.021,
     ),
     "clusters by k1": lambda: given("sdp_clustering", similarity="k1"),
+    "groups of an earlier version": of_an_earlier_version,
+    "nothing fitted": lambda: told.studied()._replace(artifacts={}),
+    "no objects in groups": lambda: without("embedding", "clusters", "dimensions"),
+    "conflicts are not counted": lambda: without_counts("triplet_counts"),
+    "participants are not counted": lambda: without_counts("worker_votes", "judgements", "response_patterns"),
+    "all excluded, and not counted": lambda: without_counts("worker_votes", "judgements", "response_patterns")._replace(
+        excluded=("w0", "w1", "w2", "w3")
+    ),
+    "many are rejected": lambda: counted(rejected={f"reason {n}": 40 + n for n in range(5)}),
+    "time jumps": lambda: counted(time_jumps={"from": 1000.0, "to": 181_300.0, "number": 1}),
+    "filtered half": lambda: counted(
+        input={"options": {"where": {"pick!=": ""}, "columns": {"chosen": "pick"}}}, filtered=160, events=200
+    ),
     "no embedding": lambda: without("embedding"),
     "no clusters": lambda: without("clusters"),
     "no groups at all": lambda: without("clusters", "sdp_clustering", "spectral"),
@@ -237,6 +265,7 @@ def test_sentences(approved):
     cases = {name: lines(told.studied(), *how) for name, how in TOLD_BY.items()}
     few = without("clusters", "dimensions", "classify")
     cases |= {f"{name}; with less": lines(few, *how) for name, how in TOLD_BY.items()}
+    cases["of files, without some"] = lines(told.studied()._replace(excluded=("w1", "w3")), TYPED)
     cases |= {name: lines(make()) for name, make in CASES.items()}
     for name, said in cases.items():
         found += [f"## {name}", *(line for line in said if line not in usual())]

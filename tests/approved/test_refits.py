@@ -100,6 +100,10 @@ CASES = {
         "partial_order_embedding",
         {"form": "order", "objects": SIX, "dimensions": 2},
     ),
+    "order of six, and the others": Case(
+        "partial_order_embedding",
+        {"form": "diagonal", "objects": SIX, "dimensions": 2, "rest": "extended", "beta": 9.0, "weights": "one"},
+    ),
     "order, not solved": Case(
         "partial_order_embedding", {"beta": 30.0, "tolerance": 1e-9, "max_iterations": 2, "form": "diagonal"}, few=True
     ),

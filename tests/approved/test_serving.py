@@ -1,18 +1,24 @@
 """What a run answers over HTTP: every document, its metrics, and what the live page moves."""
 
+import io
 import json
 import os
 import re
 import time
+from itertools import count
 
 import pytest
+from PIL import Image
 from prometheus_client import CollectorRegistry, generate_latest
 
 from stream_engine.service.http import live_questions
+from stream_engine.service.http.history import SERIES, History
+from stream_engine.service.http.live_metrics import LiveMetrics
 from stream_engine.service.http.paths import READ, _is_json
 from stream_engine.service.metrics import Metrics
 from tests.support import told
 from tests.support.approved import outline, unchanging
+from tests.support.process import until
 from tests.support.served import predicted, served
 
 ASKED = {
@@ -169,6 +175,66 @@ def test_metrics(approved):
         metrics.lag_seconds.set(name, 10 * value)
     shown = [line for line in generate_latest(metrics.registry).decode().splitlines() if not line.endswith(" 0.0")]
     assert "\n".join(line for line in shown if line.startswith("stream_engine") and "_build_" not in line) == approved
+
+
+def test_problems(tmp_path, approved):
+    """What a person should see to: sentences of the live page."""
+    lines = []
+    with served(tmp_path) as run:
+        figures = LiveMetrics(run.context)
+        for why, lag, stalled, share in (
+            ("the source is not open yet", 0, 0, 0.0),
+            ("", 90, 0, 0.05),
+            ("", 900, 0, 0.26),
+            ("", 0, 1, 0.0),
+            ("", 30, 1, 0.0),
+            ("", float("nan"), 0, 0.0),
+        ):
+            run.why = why
+            run.metrics.lag.set("a", lag)
+            run.metrics.stalled.set(stalled)
+            run.metrics.rejected_share.set(share)
+            now = figures.now()
+            lines += [f"## {why or (lag, stalled, share)}", *outline({key: now[key] for key in PROBLEMS})]
+    assert unchanging("\n".join(lines)) == approved
+
+
+PROBLEMS = ("lag", "ready", "behind", "refusing", "objects", "snapshot", "accuracy", "wrong")
+
+
+def test_history(approved):
+    """The moments of a long run: every second one goes, and the newest stays."""
+    moments = ({name: number * (10 + at) for at, name in enumerate(SERIES)} for number in count())
+    history, lines = History(lambda: next(moments), every=3600), list[str]()
+    until(lambda: history.so_far()["time"], what="the first moment")
+    for size in (3, 235, 2, 60, 61):
+        for _ in range(size):
+            history.take()
+        series = history.so_far()
+        lines += [f"{name}: {len(each)}: {each[:3]} ... {each[-2:]}" for name, each in series.items()]
+    history.close()
+    assert "\n".join(lines) == approved
+
+
+def test_pictures(tmp_path, approved):
+    """Objects with a picture, with a text, with a file that is none."""
+    Image.new("RGB", (300, 120), (200, 30, 30)).save(tmp_path / "d.png")
+    Image.new("LA", (10, 40), (90, 128)).save(tmp_path / "a.png")
+    (tmp_path / "c.png").write_text("none")
+    (tmp_path / "b.txt").write_text("a text")
+    lines = []
+    with served(tmp_path, objects=str(tmp_path)) as run:
+        for path in ("/object", "/object?name=d", "/object?name=b", "/object?name=x"):
+            lines.append(f"{path} {run.http.get(path).text}")
+        for name in "dacbx":
+            answer = run.http.get("/object/picture", params={"name": name})
+            lines.append(f"picture of {name}: {answer.status_code} {answer.headers['content-type']}")
+            if answer.status_code == 200:
+                made = Image.open(io.BytesIO(answer.content))
+                lines.append(f"  {made.format} {made.size} {made.mode}")
+            else:
+                lines.append(f"  {answer.text.strip()}")
+    assert unchanging("\n".join(lines)) == approved
 
 
 def said(answer) -> list[str]:

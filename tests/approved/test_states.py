@@ -8,6 +8,8 @@ from itertools import islice
 import pytest
 
 from stream_engine.commands.inspect import inspect
+from stream_engine.exports import NothingToExport, table_rows
+from tests.support import told
 from tests.support.approved import number, outline, unchanging
 from tests.support.process import engine
 from tests.support.told import HOWS
@@ -33,6 +35,7 @@ def test_inspect(name, world, approved):
 
 EXPORTED = {  # of a world, what no other has
     "people": "objects summary partial_order workers participants clusters hierarchy embedding models",
+    "people, by name": "--object-order name objects clusters evidence models hierarchy spectral",
     "odd": "objects clusters dimensions classify predictions booster k1",
     "growing": "objects summary adds3 adds4 triplet_counts k1 k2 judgements questions spectral evidence booster",
     "forgetting": " ".join(f"{of}{how}" for of in ("adds3", "triplet_counts") for how in HOWS if how),
@@ -41,13 +44,30 @@ EXPORTED = {  # of a world, what no other has
 
 @pytest.mark.parametrize("name", EXPORTED)
 def test_export(name, world, approved, tmp_path):
-    folder = world(name)[0]
+    folder = world(name.partition(",")[0])[0]
     given = ("export", "--state", folder / "state", "--out", tmp_path, "--format", "csv")
     done = engine(*given, *EXPORTED[name].split(), status=None, cwd=folder)
     lines = [*done.stdout.splitlines(), *done.stderr.splitlines()]
     for path in sorted(tmp_path.iterdir()):
         lines += ["", f"## {path.name}", *beginning(path)]
     assert unchanging("\n".join(lines).replace(str(tmp_path), "OUT")) == approved
+
+
+def test_rows(approved):
+    """Rows of tables as they are published, by their first column."""
+    lines, state = [], told.studied()
+    for table in ("objects", "models", "workers", "clusters", "cluster_answer", "participants", "questions", "kernel"):
+        try:
+            found = table_rows.rows(state, table)
+        except (NothingToExport, table_rows.NoSuchTable) as error:
+            lines += [f"## {table}", f"!! {error}"]
+            continue
+        lines.append(f"## {table}: {len(found)}")
+        for key, text in [*found.items()][:2]:
+            lines.append(
+                f"{key.decode()}: {', '.join(f'{name} {number(each)}' for name, each in json.loads(text).items())}"
+            )
+    assert "\n".join(lines) == approved
 
 
 def beginning(path, rows=1):

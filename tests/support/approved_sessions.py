@@ -6,6 +6,7 @@ import json
 
 from tests.support import told
 from tests.support.approved_answers import Events, World
+from tests.support.approved_repairs import REPAIRS
 from tests.support.approved_studies import FIT
 
 
@@ -96,12 +97,15 @@ def mistakes() -> dict[str, Events | str]:
         "blank.jsonl": "\n\n",
         "broken.jsonl": '{"anchor": "a", "near"\n' * 3,
         "table.csv": "probe,one,two,pick\na,b,c,b\nb,c,a,c\nc,a,b,a\na,c,b,c\nd,a,b,a\nd,c,b,c\n",
+        "names.txt": "d\ne\n\nf\n",
+        "none.txt": "\n",
+        "bad.csv": "anchor,near,far,who\n" + "a,b,c,p\n" * 30 + "a,b,b,p\n" * 13,
         "wrong.toml": "[refits.params.embedding]\ndimensions = -1\n",
         "unknown.toml": "snapshots = 3\n",
     }
 
 
-SESSIONS = {
+SESSIONS = REPAIRS | {
     "growing": World(
         growing,
         (
@@ -261,6 +265,24 @@ SESSIONS = {
             "predict --state state good.jsonl --model chance",
             "ask --state state --strategy information-gain",
             "ask --state state --n 0",
+            "ask --state state --n 1",
+            "ask --state state --n 1 --out asked.csv",
+            "ask --state state --n 1 --out none/asked.jsonl",
+            "ask --state fresh --n 2 --objects names.txt",
+            "ask --state fresh --n 2",
+            "ask --state state --n 2 --objects none.txt",
+            "ask --state state --n 2 --objects missing.txt",
+            "predict --state state good.jsonl --out predicted.txt",
+            "predict --state state good.jsonl --out none/predicted.csv",
+            "predict --state state good.jsonl --out predicted.parquet",
+            "report --state state --out .",
+            "report --state state --out page.html --figure-width 3miles",
+            "report --state state --out page.html --type pick",
+            "report --state state --out page.html --objects missing",
+            "align near=near.csv",
+            "align --state state near=near.csv near=far.csv",
+            "align --state state",
+            "report bad.csv --out bad.html",
             "forget --state state --object zz",
             "forget --state state --participant zz",
             "forget --state state",

@@ -215,6 +215,20 @@ def aligned() -> dict[str, Events | str]:
     }
 
 
+def hasty() -> dict[str, Events | str]:
+    """Answers without response times, half of them by one person; somebody answers every 0.2 s; a few were recorded
+    twice, with another answer or the same one."""
+    people = {"ann": (240, by_distance(0.8)), "bob": (57, by_distance(0.8)), "cho": (46, coin)}
+    people |= {"dev": (51, by_distance(0.8)), "eva": (39, by_distance(0.8)), "fay": (33, by_distance(1.2))}
+    events = picks(places((4, 3, 2), 12), people, 49)
+    for number, event in enumerate(events):
+        del event["milliseconds"]
+        event["time"] = 5000.0 + (0.2 if event["worker"] == "cho" else 2.5 + number % 3) * number
+    again = [event | {"chosen": [next(name for name in event["shown"] if name not in event["chosen"])]}
+             for event in events if event["time"] % 17 < 1]  # fmt: skip
+    return {"answers.jsonl": [*events, *again, *events[100:107]]}
+
+
 COLUMNS = "--type pick --columns anchor=anchor,shown=left|right,chosen=chosen,worker=who"
 FIT = f"refit --state state embedding {QUICK} --set participants=alike"
 MODELS = (FIT, "refit --state state clusters")
@@ -362,6 +376,12 @@ WORLDS = {
             "refit --state state classify --set rounds=30 --set similarities=k1",
             "refit --state state triplet_boost --set rounds=30",
         ),
+    ),
+    "hasty": World(
+        hasty,
+        ("run answers.jsonl --state state --no-refits", "refit --state state reliability"),
+        participants=True,
+        without=("learning", "next"),
     ),
     "pairs": World(pairs, ("run answers.jsonl --state state --no-refits", FIT)),
     "screens": World(screens, ("run table.csv --state state --no-refits", FIT), without=("models",)),

@@ -41,13 +41,13 @@ class Done(NamedTuple):
 def engine(*arguments, status: int | None = 0, cwd: Path | None = None) -> Done:
     """`stream-engine ARGUMENTS` in this process (the same `main`, without the seconds of a start; refits are forked),
     its exit status checked (None: any)."""
-    out, err = io.StringIO(), io.StringIO()
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     with contextlib.ExitStack() as stack:
         for each in (contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), forking_refits()):
             stack.enter_context(each)
         stack.enter_context(contextlib.chdir(cwd or Path.cwd()))
         returncode = main([str(argument) for argument in arguments])
-    done = Done(returncode, out.getvalue(), err.getvalue())
+    done = Done(returncode, *(each.buffer.getvalue().decode() for each in (out, err)))
     assert status is None or returncode == status, f"exit {returncode}\n{done.stdout}\n{done.stderr}"
     return done
 

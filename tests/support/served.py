@@ -66,7 +66,7 @@ class Served:
         self.failed: dict[str, str] = {}  # refits whose last attempt failed, and why
         self.memory: int | None = None  # bytes that exports may take
         self.log = Lines()
-        context = HttpContext(
+        self.context = HttpContext(
             directory=directory,
             metrics=self.metrics,
             published=lambda: self.published,
@@ -79,7 +79,7 @@ class Served:
             memory_for_exports=lambda: self.memory,
             secrets_for_exports=secrets,
         )
-        self.listener, self._stack = serve_run(context, listen, settings, self.log, stack), stack
+        self.listener, self._stack = serve_run(self.context, listen, settings, self.log, stack), stack
         self.address = f"127.0.0.1:{self.listener.address.rpartition(':')[2]}"
         self.http = stack.enter_context(httpx.Client(base_url=f"http://{self.address}", timeout=120, verify=False))
 
