@@ -298,7 +298,7 @@ def test_caveats_are_in_the_figure_itself():
     axes = draw(drawing(marks=(points,), **more), Figure().subplots())
     assert axes.get_xlabel() == f"x axis\n{more['caveat']}"
     assert axes.get_legend().get_title().get_text().replace("\n", " ") == more["about_groups"]
-    picture = encoded(drawing(marks=(points,), **more), ["svg"])["svg"].decode()  # texts are paths, each beside its comment
+    picture = encoded(drawing(marks=(points,), **more), ["svg"])["svg"].decode()  # a comment beside each text's path
     plain = encoded(drawing(marks=(points,)), ["svg"])["svg"].decode()
     for text in more.values():
         assert text in picture and text not in plain

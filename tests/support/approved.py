@@ -25,6 +25,10 @@ CHANGES = (  # what changes from day to day and machine to machine, and what sta
     (r"\b\d+\.\d+ (?=(?:s|ms|seconds|minutes)\b)", "SECONDS "),
     (r"(?m)^(  [a-z]\w*(?: +[\d.]+ %){2} +[\d.]+) +[\d.]+$", r"\1 SECONDS"),  # the table of models of `inspect`
     (r"\b(version|Python|NumPy) \d+(?:\.\w+)+(?:\+\w+)?", r"\1 VERSION"),
+    (
+        r"(?m)(^! \S+  preliminary; .* when these end: ).*(?:\n! \S+  preliminary; .*)*",
+        r"\1REFITS",
+    ),  # as long as each takes
 )
 
 

@@ -1,4 +1,4 @@
-"""Files of equal drawings are made once a session: `tests/report/test_drawings.py` tests that they are the same twice."""
+"""Files of equal drawings are made once a session; `tests/report/test_drawings.py` tests that they are equal."""
 
 from collections.abc import Mapping, Sequence
 from unittest import mock

@@ -67,8 +67,8 @@ def section(material: Material) -> Section:
         f"fitted to {more}, {percent(last.accuracy)}: "
     )
     if material.facts.beats_chance is False:
-        says = says.removesuffix(": ") + f". Because {material.facts.at_chance} better than chance, the curve has nothing "
-        says += "to say about more answers: see what is to be done under Prediction accuracy."
+        says = says.removesuffix(": ") + f". Because {material.facts.at_chance} better than chance, the curve has "
+        says += "nothing to say about more answers: see what is to be done under Prediction accuracy."
     elif gain > max(0.005, 1.96 * unsure):
         most_before = max(step.figures.accuracy for step in steps[:-1])
         if last.accuracy - most_before > max(0.005, 1.96 * unsure):
