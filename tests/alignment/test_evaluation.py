@@ -151,6 +151,22 @@ def test_intervals_cover(by):
     assert 0.92 <= np.mean(covered) <= 0.99
 
 
+def test_errors_of_participants_and_of_questions_add_up():
+    """Where both differ, the variance is that of Cameron, Gelbach & Miller (2011): either less that of responses."""
+    rng = np.random.default_rng(8)
+    participant, question = (each.ravel() for each in np.meshgrid(np.arange(20), np.arange(20)))
+    share = 0.6 + rng.choice([-0.2, 0.2], 20)[participant] + rng.choice([-0.15, 0.15], 20)[question]
+    right = (rng.random(400) < share).astype(float)
+
+    def variance(cluster):
+        sums = np.bincount(cluster, right - right.mean())
+        return len(sums) / (len(sums) - 1) * (sums @ sums) / 400**2
+
+    told = units(np.arange(400), question, participant).accuracy(right)
+    expected = variance(participant) + variance(question) - variance(np.arange(400))
+    assert told.standard_error == pytest.approx(np.sqrt(expected))
+
+
 def test_the_interval_over_objects_covers():
     """Answers about pairs, each object with an effect of its own on all of its answers."""
     rng, covered, n = np.random.default_rng(4), [], 40

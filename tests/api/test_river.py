@@ -80,6 +80,16 @@ def test_turning_a_question_round_turns_the_answer_round():
     assert all(one.predict_proba_one(x) == other.predict_proba_one(x) for x, _ in as_stream(triplets(30, seed=5)))
 
 
+def test_the_embedding_depends_on_the_seed():
+    stream = list(as_stream(triplets(60)))
+    models = [ComparisonClassifier(seed=seed) for seed in (0, 0, 1)]
+    for model in models:
+        for x, y in stream:
+            model.learn_one(x, y)
+    one, again, other = ([model.predict_proba_one(x)[True] for x, _ in stream] for model in models)
+    assert one == again != other
+
+
 def test_it_learns_and_its_probabilities_are_calibrated():
     stream = list(as_stream(triplets(1500, flip=0.1)))
     score = evaluate.progressive_val_score(stream, ComparisonClassifier(), metrics.Accuracy() + metrics.LogLoss())

@@ -151,16 +151,18 @@ def test_sides_are_at_random():
 def test_a_repeat_share_is_asked_again_and_points_at_the_first():
     study = Study(asking=Asking(repeat_share=0.5, repeat_after=3))
     pool, sessions = QuestionPool(study, NAMES, "study1", seed=5), Sessions()
-    ids, repeated = {}, 0
+    asked = {}  # the screens of each question
     for n in range(100):
         screen = pool.screen("w", sessions.person("w"), float(n))
+        earlier = asked.setdefault((screen.anchor, frozenset(screen.shown)), [])
         if screen.sampler == REPEAT:
-            repeated += 1
-            assert ids[screen.repeats] == (screen.anchor, {*screen.shown}) and not screen.propensity
-        ids[screen.id] = (screen.anchor, {*screen.shown})
+            assert screen.repeats == earlier[0] and not screen.propensity
+        earlier.append(screen.id)
         sessions.add_question(screen)
         accept({"id": screen.id, "worker": "w", "chosen": screen.shown[0]}, sessions, "study1", float(n))
+    repeated = 100 - len(asked)
     assert 30 < repeated < 70 and sessions.person("w").repeats == repeated
+    assert max(map(len, asked.values())) > 2
 
 
 def test_catch_trials_come_in_turns_and_are_no_events():

@@ -62,6 +62,14 @@ def raw(state, *more) -> str:
     return process("dead-letters", "show", "--raw", "--state", state, *more).stdout
 
 
+def test_raw_events_are_all_written_and_a_table_has_the_first_twenty(tmp_path):
+    bad = [f"{{bad {n}" for n in range(25)]
+    engine("run", jsonl(tmp_path / "e.jsonl", [GOOD, *bad]), "--state", tmp_path / "s", *RUN)
+    assert raw(tmp_path / "s").splitlines() == bad
+    assert raw(tmp_path / "s", "--limit", 3).splitlines() == bad[:3]
+    assert engine("dead-letters", "show", "--state", tmp_path / "s").stdout.count("{bad") == 20
+
+
 def test_refused_events_are_counted_once_however_often_they_are_read_again(tmp_path):
     """As the runbook says: into a file, which a run reads to its end once."""
     events = jsonl(tmp_path / "e.jsonl", [GOOD, "{bad", {**GOOD, "far": "b"}])
@@ -205,14 +213,15 @@ def test_each_number_of_the_table_stands_in_its_line():
         "damaged": 5,
         "removed": 6,
         "removed_bytes": 700,
+        "forgotten": 12,
         "elsewhere": 11,
         "lost": 8,
     }
     groups = [{"letters": 80, "reason": "not_distinct", "partition": "t/0", "first": first}]
     lines = dead_letters._table(contents | {"groups": groups}).splitlines()
     assert lines[1].split() == ["80", "not_distinct", "t/0"]
-    assert [lines[at].split()[0] for at in (-4, -2, -1)] == ["5", "11", "8"]
-    assert re.findall(r"\d+", lines[-3]) == ["6", "700"]
+    assert [lines[at].split()[0] for at in (-5, -3, -2, -1)] == ["5", "12", "11", "8"]
+    assert re.findall(r"\d+", lines[-4]) == ["6", "700"]
 
 
 def test_a_header_that_cannot_be_read_any_more_is_named(inputs, tmp_path):

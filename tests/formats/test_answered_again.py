@@ -52,9 +52,10 @@ def test_clicks_before_the_final_answer_are_named_with_the_filter_for_it(tmp_pat
 
 
 def test_corrected_answers_are_counted_and_named(tmp_path):
-    rows = answers()
-    text, _ = doubts(tmp_path, [*rows, *map(other, rows[::6])])
-    assert "8 of 56 rows" in text and "['subject', 'trial']" in text and not wheres(text)
+    rows = answers(note="")
+    third = ({**row, "note": "again"} for row in rows[::12])
+    text, _ = doubts(tmp_path, [*rows, *map(other, rows[::6]), *third])
+    assert "12 of 60 rows" in text and "['subject', 'trial']" in text and not wheres(text)
 
 
 def test_further_attempts_are_named_with_the_filter_for_the_first_ones(tmp_path):

@@ -176,6 +176,10 @@ def test_refit_finds_the_planted_kernel_and_fills_the_contract(tmp_path):
     )
 
 
+def test_a_loss_is_a_mean_over_answers():
+    assert lambda_search.Losses(np.array([1.0, 4.0, 1.0]), np.array([1.0, 4.0, 3.0])).mean == 6 / 8
+
+
 def test_the_search_goes_on_below_the_grid_while_that_helps(monkeypatch):
     """A grid of values that are all too large: the chosen lambda1 lies below it, and the next smaller one did not
     help."""

@@ -140,16 +140,19 @@ def agreement_about(name: str) -> float:
 
 
 def test_questions_on_which_people_agree_and_features_do_not():
-    """One question that twelve people answer against the features stands first."""
+    """A question that twelve people answer against the features stands before one that seven do so."""
     against = WORLD.features[:, :2] * np.sqrt([2.0, 1.0])
-    d = ((against[0] - against) ** 2).sum(axis=1)
-    near, far = (WORLD.names[i] for i in np.argsort(d)[[1, 20]])
-    turned = [{"anchor": "o0", "near": far, "far": near, "worker": f"w{i}"} for i in range(12)]
+    turned = []
+    for anchor, people in ((1, 7), (0, 12)):
+        d = ((against[anchor] - against) ** 2).sum(axis=1)
+        near, far = (WORLD.names[i] for i in np.argsort(d)[[1, 20]])
+        turned += [{"anchor": f"o{anchor}", "near": far, "far": near, "worker": f"w{i}"} for i in range(people)]
     study = se.read([*EVENTS, *turned], frames="arrow")
     artifact = alignment.aligned(study.snapshot, {"true": WORLD.table}, alignment.Params(linear=False), 0)
     table = exported.object_tables(artifact, study.snapshot.objects)["alignment_questions"]
     assert [table[key][0] for key in ("near_i", "near_j", "far_j")] == ["o0", far, near]
     assert table["agree"][0] == 12 and table["log_odds"][0] < 0
+    assert (table["near_i"][1], table["agree"][1]) == ("o1", 7)
 
 
 def test_the_section_states_what_was_left_out_and_which_set_is_best(study):

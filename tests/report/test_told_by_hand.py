@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from connectors import Position
 from stream_engine import asking
@@ -224,6 +225,13 @@ def test_a_row_of_objects_may_have_both_a_picture_and_a_text(tmp_path):
     found = object_files.read_listing(tmp_path / "objects.csv")
     assert sorted(found.pictures) == ["a", "c"]
     assert found.texts == {"a": "first", "b": "second"}
+
+
+def test_pictures_are_of_unknown_objects_where_no_object_has_their_name(tmp_path):
+    for name in ("a.png", "b.png", "c.png", "d.png"):
+        Image.new("RGB", (2, 2)).save(tmp_path / name)
+    found = object_files.read(tmp_path, ["a", "b.png", "c.jpg"])
+    assert sorted(found.pictures) == ["a", "b.png", "c.jpg"] and found.unknown == 1
 
 
 def test_names_on_a_map_belong_to_their_objects():
