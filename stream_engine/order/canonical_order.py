@@ -11,7 +11,16 @@ import numpy as np
 from stream_engine.data.compiled import njit
 from stream_engine.data.intrinsics import borrowed
 from stream_engine.data.triplet_columns import Columns, net_vote
-from stream_engine.order.graph import N_NODES, ask_for_blocks, in_order, insert_one, load_edges, make_room, new_graph
+from stream_engine.order.graph import (
+    ALL_ARCS,
+    N_NODES,
+    ask_for_blocks,
+    in_order,
+    insert_one,
+    load_edges,
+    make_room,
+    new_graph,
+)
 from stream_engine.order.hash_tables import key_columns
 from stream_engine.order.judging import keep
 from stream_engine.order.pair_rows import NumberedPairs, canonical, lo_first, near_first, numbered, sorted_nodes
@@ -29,6 +38,7 @@ class DistinctEdges:
         """No edges yet; (n,) `order` is the sequence of the nodes 0 .. n - 1 to begin with. All edges that will come
         are among near[e] -> far[e]: every node gets the room that its neighbours may need, once and for all."""
         self.graph = new_graph(max(64, len(order) + 1), max(64, len(near)))
+        self.graph.book[ALL_ARCS] = 1  # the sequence depends on all edges, and not on when supports were chosen
         _line_up(self.graph, np.asarray(order, np.int32))
         make_room(self.graph, near + np.int32(1), far + np.int32(1))
 

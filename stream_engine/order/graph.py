@@ -1,7 +1,8 @@
 """The guard's arrays: nodes in a sequence, both adjacencies in one pool of growing blocks, and the table of edges.
 
-Each kept edge u -> v stands once in u's successors, once in v's predecessors and in the edge table, and u stands before
-v in the sequence. A kernel never grows an array: it stops before the comparison that might not fit.
+Each kept edge u -> v stands in the edge table, and u before v in the sequence. It is also an arc, which stands once in
+u's successors and once in v's predecessors, unless other arcs imply it (see `ALL_ARCS`). A kernel never grows an array:
+it stops before the comparison that might not fit.
 """
 
 from contextlib import suppress
@@ -14,7 +15,16 @@ from stream_engine.data.compiled import njit
 from stream_engine.data.hashing import mix64
 from stream_engine.data.intrinsics import borrowed, prefetch
 from stream_engine.data.slot_tables import fits, table_size
-from stream_engine.order.hash_tables import edge_entry, find_edge, find_pair, pair_key, rehash_edges, rehash_pairs
+from stream_engine.order.hash_tables import (
+    ID_BITS,
+    ID_MASK,
+    edge_entry,
+    find_edge,
+    find_pair,
+    pair_key,
+    rehash_edges,
+    rehash_pairs,
+)
 
 # Order-maintenance list (Bender, Cole, Demaine, Farach-Colton & Zito 2002, "Two simplified algorithms for maintaining
 # order in a list"): nodes in one total order with integer labels; x stands before y iff label x < label y. The circular
@@ -36,8 +46,9 @@ LABEL, FROM, TO, MARK, OUT, IN = np.array([0, 1, 3, 5, 6, 7])
 WORDS = 2  # of a mask
 LENGTH, START = 5, 32  # the lowest bits of these in a block's word
 MAX_POOL, MAX_NEIGHBOURS = 1 << 32, 1 << 26
-# entries of `book`: counters, then the first free block of each exponent (-1: none), then the 128 supports (0: none)
-N_NODES, N_EDGES, POOL_USED, STAMP, WALKED, WIDEST = range(6)  # WALKED: see `judging.keep`; WIDEST: largest exponent
+# entries of `book`: counters (WALKED: see `judging.keep`; WIDEST: the largest exponent; ALL_ARCS: 1 where implied edges
+# are arcs, too), then the first free block of each exponent (-1: none), then the 128 supports (0: none)
+N_NODES, N_EDGES, N_ARCS, ALL_ARCS, POOL_USED, STAMP, WALKED, WIDEST = range(8)
 FREE, SUPPORT, BOOK = 8, 40, 168
 REFUSED = 1 << 16  # refusals remembered, half a megabyte; a later one takes the place of an earlier one
 COPIED_ROWS = 1 << 18  # 16 MB of nodes: what is copied at once where they move
@@ -291,7 +302,9 @@ def nodes_of(g, rows, start, nodes):
                 prefetch(g.pair_table, _first_slot(g, row[2 * side], row[2 * side + 1]))
             if i + PREFETCH_DISTANCE < n:
                 row = rows[start + i + PREFETCH_DISTANCE]
-                prefetch(g.key, g.pair_table[_first_slot(g, row[2 * side], row[2 * side + 1])])
+                slot = _first_slot(g, row[2 * side], row[2 * side + 1])
+                prefetch(g.key, g.pair_table[slot])  # one of two pairs stands in its first slot, most in the next
+                prefetch(g.key, g.pair_table[(slot + np.uint64(1)) & np.uint64(len(g.pair_table) - 1)])
             row = rows[start + i]
             key = pair_key(row[2 * side], row[2 * side + 1])
             x = np.int64(g.pair_table[find_pair(g.pair_table, g.key, key)])
@@ -364,7 +377,7 @@ def connect(g, u, v):
     """Put u -> v into both adjacencies."""
     _push(g, u, OUT, v)
     _push(g, v, IN, u)
-    g.book[N_EDGES] += 1
+    g.book[N_ARCS] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -377,19 +390,33 @@ def make_room(graph, us, vs):
         degree[us[e], 0] += 1
         degree[vs[e], 1] += 1
     for x in range(1, n):
-        for k, side in enumerate((OUT, IN)):
-            exponent = np.int64(1)
-            while 1 << exponent < degree[x, k]:
-                exponent += 1
-            if degree[x, k] > 0:
-                g.node[x, side] = g.book[POOL_USED] >> 1 << START | exponent
-                g.book[POOL_USED] += 1 << exponent
-                g.book[WIDEST] = max(g.book[WIDEST], exponent)
+        new_block(g, x, OUT, degree[x, 0])
+        new_block(g, x, IN, degree[x, 1])
+
+
+@njit(cache=True, nogil=True, inline="always")
+def new_block(g, x, side, size):
+    """An empty block of x for so many neighbours; returns where it starts."""
+    exponent = np.int64(1 if size > 0 else 0)
+    while 1 << exponent < size:
+        exponent += 1
+    start = g.book[POOL_USED]
+    g.node[x, side] = start >> 1 << START | exponent
+    g.book[POOL_USED] += 1 << exponent if exponent > 0 else 0
+    g.book[WIDEST] = max(g.book[WIDEST], exponent)
+    return start
+
+
+@njit(cache=True, nogil=True, inline="always")
+def clear_pool(g):
+    """Give up all blocks; those of all nodes must be new then."""
+    g.book[POOL_USED] = g.book[WIDEST] = 0
+    g.book[FREE:SUPPORT] = -1
 
 
 @njit(cache=True, nogil=True)
 def load_edges(graph, us, vs):
-    """Keep edges us[e] -> vs[e] that all go forward in the sequence, without judging them; there must be room."""
+    """Put edges us[e] -> vs[e] that all go forward in the sequence into both adjacencies; there must be room."""
     g = borrowed(graph)
     for e in range(len(us)):
         ask_for_blocks(g, us, vs, e)
@@ -402,6 +429,7 @@ def enter_edges(graph, us, vs):
     g = borrowed(graph)
     for e in range(len(us)):
         g.edge_table[find_edge(g.edge_table, pair_key(us[e], vs[e]))] = edge_entry(us[e], vs[e])
+    g.book[N_EDGES] += len(us)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -419,14 +447,14 @@ def ask_for_blocks(g, us, vs, e):
 
 
 @njit(cache=True, nogil=True)
-def kept_edges(node, pool, book):
-    """(m, 2) int32 node numbers, from 0, of the kept edges."""
-    out = np.empty((book[N_EDGES], 2), np.int32)
+def kept_edges(edges, n_edges):
+    """(n_edges, 2) int32 node numbers, from 0, of the kept edges in the edge table."""
+    out = np.empty((n_edges, 2), np.int32)
     m = 0
-    for x in range(1, book[N_NODES] + 1):
-        start = start_of(node[x, OUT])
-        for k in range(start, start + length_of(node[x, OUT])):
-            out[m, 0] = x - 1
-            out[m, 1] = pool[k] - 1
+    for entry in edges:
+        if entry != 0:
+            turned, key = entry & 1, entry >> 1
+            out[m, turned] = (key >> ID_BITS) - 1
+            out[m, 1 - turned] = (key & ID_MASK) - 1
             m += 1
     return out

@@ -10,10 +10,12 @@ from stream_engine.data.compiled import njit
 from stream_engine.data.hashing import mix64
 from stream_engine.data.intrinsics import borrowed, prefetch
 from stream_engine.order.graph import (
+    ALL_ARCS,
     FROM,
     IN,
     LABEL,
     MARK,
+    N_ARCS,
     N_EDGES,
     OUT,
     PREFETCH_DISTANCE,
@@ -30,7 +32,7 @@ from stream_engine.order.graph import (
     unlink,
 )
 from stream_engine.order.hash_tables import ID_BITS, edge_entry, find_edge, pair_key
-from stream_engine.order.reachability_masks import choose, edge_added
+from stream_engine.order.reachability_masks import choose, edge_added, reaches_by_support
 
 AHEAD, BEHIND = np.int64(0), np.int64(1)  # rows of `work`: the nodes of a front
 HEAPS = np.int64(2)  # rows from here on: their heaps
@@ -93,9 +95,10 @@ def _walk_arc(node, pool, x, i, side, along, against):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _add(node, pool, work, row, n, n_heap, y, side, sign):
+def _add(node, link, pool, work, row, n, n_heap, y, side, sign):
     """Note y as the n-th node of a front, and on its heap if it has arcs; returns the size of the heap."""
     work[row, n] = y
+    prefetch(link, y)
     if length_of(node[y, side]) > 0:
         prefetch(pool, start_of(node[y, side]))
         _heap_push(node, work, HEAPS + row, n_heap, y, sign)
@@ -110,6 +113,8 @@ def _next(node, pool, work, row, n_heap, side, sign):
     if n_heap > 0:
         x = _heap_pop(node, work, HEAPS + row, n_heap, sign)
         _ask_for_neighbours(node, pool, x, side)
+        if n_heap > 1:  # most likely the next one
+            _ask_for_neighbours(node, pool, np.int64(work[HEAPS + row, 0]), side)
     return x
 
 
@@ -125,7 +130,7 @@ def put_before(g, u, v):
     Called with v before u in the sequence, and where the masks say nothing. They gain the bits that the walked arcs
     justify.
     """
-    node, pool, book, work = g.node, g.pool, g.book, g.work
+    node, link, pool, book, work = g.node, g.link, g.pool, g.book, g.work
     book[STAMP] += 2
     ahead = book[STAMP]  # mark of nodes that v reaches; ahead + 1: nodes that reach u
     node[v, MARK] = ahead
@@ -150,7 +155,7 @@ def put_before(g, u, v):
             return True
         if node[y, MARK] != ahead and node[y, LABEL] < high:
             node[y, MARK] = ahead
-            in_f = _add(node, pool, work, AHEAD, n_f, in_f, y, OUT, UP)
+            in_f = _add(node, link, pool, work, AHEAD, n_f, in_f, y, OUT, UP)
             n_f += 1
             reached |= node[y, TO]
             reached_too |= node[y, TO + 1]
@@ -165,7 +170,7 @@ def put_before(g, u, v):
             return True
         if node[y, MARK] != ahead + 1 and node[y, LABEL] > low:
             node[y, MARK] = ahead + 1
-            in_b = _add(node, pool, work, BEHIND, n_b, in_b, y, IN, DOWN)
+            in_b = _add(node, link, pool, work, BEHIND, n_b, in_b, y, IN, DOWN)
             n_b += 1
             reaching |= node[y, FROM]
             reaching_too |= node[y, FROM + 1]
@@ -188,7 +193,10 @@ def _cut_out(g, row, n, limit, sign):
     m = NONE
     for i in range(n):
         if sign * node[work[row, i], LABEL] < sign * limit:
-            _heap_push(node, work, spare, m, np.int64(work[row, i]), UP)
+            x = np.int64(work[row, i])
+            _heap_push(node, work, spare, m, x, UP)
+            prefetch(link, np.int64(link[x, 0]))
+            prefetch(link, np.int64(link[x, 1]))
             m += 1
     for i in range(m):
         work[row, i] = _heap_pop(node, work, spare, m - i, UP)
@@ -219,9 +227,8 @@ def _reorder(g, u, x, n_f, n_b):
 @njit(cache=True, nogil=True)
 def _closes_cycle(g, u, v):
     """Whether v reaches u, by the masks, by an earlier search, or by a search; if not, u comes before v now."""
-    for w in range(WORDS):
-        if g.node[v, TO + w] & g.node[u, FROM + w] != 0:
-            return True
+    if reaches_by_support(g.node, v, u):
+        return True
     key = u << ID_BITS | v
     slot = mix64(np.uint64(key)) & np.uint64(len(g.refused) - 1)
     if g.refused[slot] == key:
@@ -236,11 +243,13 @@ def _closes_cycle(g, u, v):
 def keep(g, u, v):
     """Whether u -> v closes no cycle; if so it is kept."""
     if g.node[v, LABEL] < g.node[u, LABEL] and _closes_cycle(g, u, v):
-        if g.book[WALKED] > g.book[N_EDGES] + MAX_SEARCHED_ARCS:
+        if g.book[WALKED] > g.book[N_ARCS] + MAX_SEARCHED_ARCS:
             choose(g)  # better supports would have spared these searches
         return False
-    connect(g, u, v)
-    edge_added(g, u, v)
+    g.book[N_EDGES] += 1
+    if g.book[ALL_ARCS] or not reaches_by_support(g.node, u, v):
+        connect(g, u, v)
+        edge_added(g, u, v)
     return True
 
 
@@ -256,6 +265,8 @@ def offer(graph, rows, codes, start):
                 _ask_for_edge(g, nodes[i + 2 * PREFETCH_DISTANCE, 0], nodes[i + 2 * PREFETCH_DISTANCE, 1])
             if i + PREFETCH_DISTANCE < n_found:
                 _ask_for_ends(g, nodes[i + PREFETCH_DISTANCE, 0], nodes[i + PREFETCH_DISTANCE, 1])
+            if i + PREFETCH_DISTANCE // 2 < n_found:
+                _ask_for_search(g, nodes[i + PREFETCH_DISTANCE // 2, 0], nodes[i + PREFETCH_DISTANCE // 2, 1])
             verdict = _judge(g, nodes[i, 0], nodes[i, 1])
             if verdict < 0:
                 return start + i
@@ -270,21 +281,40 @@ def offer(graph, rows, codes, start):
 def _ask_for_edge(g, u, v):
     """Ask for what `_judge` of u -> v will look at first."""
     prefetch(g.edge_table, mix64(np.uint64(pair_key(u, v))) & np.uint64(len(g.edge_table) - 1))
-    for x in (u, v):
-        prefetch(g.node, x)
-        prefetch(g.link, x)
+    prefetch(g.node, u)
+    prefetch(g.node, v)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _is_open(g, u, v):
+    """Whether the masks do not say how u and v stand to each other."""
+    return not reaches_by_support(g.node, u, v) and not reaches_by_support(g.node, v, u)
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _ask_for_ends(g, u, v):
-    """Ask for the places where an edge u -> v would be put, and for what stands beside u and v in the sequence; u and v
-    have been asked for."""
-    prefetch(g.node, g.link[u, 1])
-    prefetch(g.link, g.link[u, 1])
-    prefetch(g.link, g.link[v, 0])
-    prefetch(g.link, g.link[v, 1])
-    prefetch(g.pool, start_of(g.node[u, OUT]) + length_of(g.node[u, OUT]))
-    prefetch(g.pool, start_of(g.node[v, IN]) + length_of(g.node[v, IN]))
+    """Ask for the places where an edge u -> v would be put, and for where a search would begin; u and v have been asked
+    for."""
+    if _is_open(g, u, v):
+        prefetch(g.pool, start_of(g.node[u, OUT]) + length_of(g.node[u, OUT]))
+        prefetch(g.pool, start_of(g.node[v, IN]) + length_of(g.node[v, IN]))
+        if g.node[v, LABEL] < g.node[u, LABEL]:
+            prefetch(g.link, u)
+            prefetch(g.link, v)
+            prefetch(g.pool, start_of(g.node[v, OUT]))
+            prefetch(g.pool, start_of(g.node[u, IN]))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _ask_for_search(g, u, v):
+    """Ask for what a search would look at first: the neighbours of u and v, in the graph and in the sequence."""
+    if g.node[v, LABEL] < g.node[u, LABEL] and _is_open(g, u, v):
+        prefetch(g.node, g.link[u, 1])
+        prefetch(g.link, g.link[u, 1])
+        prefetch(g.link, g.link[v, 0])
+        prefetch(g.link, g.link[v, 1])
+        _ask_for_neighbours(g.node, g.pool, v, OUT)
+        _ask_for_neighbours(g.node, g.pool, u, IN)
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -12,7 +12,16 @@ import numpy as np
 from stream_engine.data.comparisons import Batch, interleaved
 from stream_engine.data.container import Corrupt
 from stream_engine.order.canonical_order import CanonicalOrder, Weight, canonical_order, weight_kept
-from stream_engine.order.graph import create_nodes, enter_edges, grown, kept_edges, load_edges, make_room, new_graph
+from stream_engine.order.graph import (
+    N_EDGES,
+    create_nodes,
+    enter_edges,
+    grown,
+    kept_edges,
+    load_edges,
+    make_room,
+    new_graph,
+)
 from stream_engine.order.judging import offer
 from stream_engine.order.pair_rows import (
     canonical,
@@ -112,12 +121,12 @@ class PartialOrder:
     def capture(self, last: bool = False) -> Callable[[], dict[str, np.ndarray]]:
         """What `state()` is made from, copied now, O(m + N); the function sorts it, at any time and in any thread.
         `last`: the guard is empty afterwards, and what is not copied is given back first."""
-        node, pool, book = self.graph.node, self.graph.pool, self.graph.book
+        edges, n_edges = self.graph.edge_table, int(self.graph.book[N_EDGES])
         keys = self.graph.key[1 : self.graph.n_nodes + 1]  # never change, and arrays that grow leave these
         if last:
             self.graph = new_graph()
-        edges = kept_edges(node, pool, book)
-        return lambda: {"kept": sorted_edges(keys, edges)[0]}
+        kept = kept_edges(edges, n_edges)
+        return lambda: {"kept": sorted_edges(keys, kept)[0]}
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray]) -> "PartialOrder":

@@ -11,9 +11,11 @@ import numpy as np
 from stream_engine.data.compiled import njit
 from stream_engine.data.intrinsics import prefetch
 from stream_engine.order.graph import (
+    ALL_ARCS,
     FROM,
     IN,
-    N_EDGES,
+    LENGTH,
+    N_ARCS,
     N_NODES,
     OUT,
     PREFETCH_DISTANCE,
@@ -21,8 +23,10 @@ from stream_engine.order.graph import (
     TO,
     WALKED,
     WORDS,
+    clear_pool,
     in_order,
     length_of,
+    new_block,
     start_of,
 )
 
@@ -172,7 +176,7 @@ def _successors(g, order):
     position = np.empty(n + 1, np.int32)
     for k in range(n):
         position[order[k]] = k
-    start, targets = np.zeros(n + 1, np.int64), np.empty(g.book[N_EDGES], np.int32)
+    start, targets = np.zeros(n + 1, np.int64), np.empty(g.book[N_ARCS], np.int32)
     m = 0
     for k in range(n):
         if k + 2 * PREFETCH_DISTANCE < n:
@@ -203,6 +207,60 @@ def choose(g):
             g.node[order[k], FROM + w] = np.int64(before[k, w])
             g.node[order[k], TO + w] = np.int64(after[k, w])
     g.book[WALKED] = 0
+    if not g.book[ALL_ARCS]:
+        _drop_implied(start, targets, chosen, before, after)
+        _lay_out(g, order, start, targets)
+
+
+@njit(cache=True, nogil=True)
+def _drop_implied(start, targets, chosen, before, after):
+    """Leave only the successors that their node does not reach through a third one, a support, as well. The masks lose
+    what a support says of itself."""
+    for i in range(len(chosen)):
+        if chosen[i] >= 0:
+            before[chosen[i], i >> 6] &= ~(np.uint64(1) << np.uint64(i & 63))
+            after[chosen[i], i >> 6] &= ~(np.uint64(1) << np.uint64(i & 63))
+    m = begin = np.int64(0)
+    for k in range(len(start) - 1):
+        end = start[k + 1]
+        for e in range(begin, end):
+            if e + PREFETCH_DISTANCE < len(targets):
+                prefetch(before, targets[e + PREFETCH_DISTANCE])
+            y = targets[e]
+            implied = np.uint64(0)
+            for w in range(WORDS):
+                implied |= after[k, w] & before[y, w]
+            if implied == 0:
+                targets[m] = y
+                m += 1
+        begin = end
+        start[k + 1] = m
+
+
+@njit(cache=True, nogil=True)
+def _lay_out(g, order, start, targets):
+    """Put these successors, by positions in `order`, into both adjacencies in place of all that is there: blocks of
+    nodes near each other in the sequence lie near each other in the pool."""
+    n = len(order)
+    n_before = np.zeros(n, np.int32)
+    for e in range(start[n]):
+        n_before[targets[e]] += 1
+    clear_pool(g)
+    place = np.empty(n, np.int64)
+    for k in range(n):
+        if k + PREFETCH_DISTANCE < n:
+            prefetch(g.node, order[k + PREFETCH_DISTANCE])
+        first = new_block(g, order[k], OUT, start[k + 1] - start[k])
+        for e in range(start[k], start[k + 1]):
+            g.pool[first + e - start[k]] = order[targets[e]]
+        g.node[order[k], OUT] |= (start[k + 1] - start[k]) << LENGTH
+        place[k] = new_block(g, order[k], IN, np.int64(n_before[k]))
+        g.node[order[k], IN] |= np.int64(n_before[k]) << LENGTH
+    for k in range(n):
+        for e in range(start[k], start[k + 1]):
+            g.pool[place[targets[e]]] = order[k]
+            place[targets[e]] += 1
+    g.book[N_ARCS] = start[n]
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -231,6 +289,12 @@ def _pass_on(g, x, field, side):
                 work[0, tail] = pool[k]
                 tail += 1
         budget -= length
+
+
+@njit(cache=True, nogil=True, inline="always")
+def reaches_by_support(node, x, y):
+    """Whether x reaches y by the masks of the live graph: through a support, which may be one of them."""
+    return (node[x, TO] & node[y, FROM]) | (node[x, TO + 1] & node[y, FROM + 1]) != 0
 
 
 # Local justification: bit i of FROM[x] is set only if x is support i or a kept predecessor of x has the bit; likewise

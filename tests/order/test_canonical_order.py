@@ -11,7 +11,7 @@ import pytest
 from stream_engine.data.comparisons import interleaved
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.order.canonical_order import Quadruplets, net_votes, votes_of
-from stream_engine.order.graph import create_nodes
+from stream_engine.order.graph import ALL_ARCS, create_nodes
 from stream_engine.order.hash_tables import key_columns
 from stream_engine.order.pair_rows import numbered
 from stream_engine.order.partial_order import PartialOrder, canonical_order, weight_kept
@@ -81,10 +81,12 @@ def by_the_guard(rows, net):
     """The order as its description says, each step by the live guard: every row is judged."""
     heaviest = np.argsort(-net, kind="stable")
     greedy = PartialOrder()
+    greedy.graph.book[ALL_ARCS] = 1
     greedy.judge_rows(rows[heaviest])
     edges = numbered(rows)
     order, agrees = sifted(edges, net, np.searchsorted(edges.key, sequence(greedy)))
     whole = PartialOrder(max(64, len(order)))
+    whole.graph.book[ALL_ARCS] = 1
     create_nodes(whole.graph, edges.key[order])
     whole.judge_rows(rows[agrees])
     whole.judge_rows(rows[heaviest])
