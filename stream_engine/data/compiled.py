@@ -71,10 +71,16 @@ def for_size(kernel: Function, entries: int) -> Function:
 
     Only for loops with the same result in Python: no whole numbers that overflow, nothing in the compiler's language.
     """
+    return kernel if is_worth_compiling(kernel, entries) else cast(Function, _interpreted(cast(Kernel, kernel)))
+
+
+def is_worth_compiling(kernel: Callable, entries: int) -> bool:
+    """Whether a kernel is to be called where Python has another way to do it, in which a step takes as long as passing
+    over so many entries: once those of all calls are many, or the kernel is loaded."""
     if not isinstance(kernel, Kernel) or kernel.ready is not None:
-        return kernel
+        return True
     kernel.interpreted_entries += entries
-    return kernel if kernel.interpreted_entries > _max_interpreted_entries else cast(Function, _interpreted(kernel))
+    return kernel.interpreted_entries > _max_interpreted_entries
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from connectors.arrow_headers import STREAM_START
 from stream_engine import formats
 from stream_engine.data import json_floats
 from stream_engine.data.comparisons import MAX_LIST, DecodedEvents, InvalidEvent
+from stream_engine.data.compiled import is_worth_compiling
 from stream_engine.formats.cells import inside, paths_of
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
 from stream_engine.formats.event_columns import Pool
@@ -41,6 +42,7 @@ from stream_engine.formats.text_values import plain_numbers, plain_times
 from stream_engine.formats.validate import Event, read_event
 from stream_engine.formats.wide_columns import has_placeholders
 
+ENTRIES_PER_EVENT = 10  # that a loop in Python passes over while `validate` reads one event, see `is_worth_compiling`
 ARROW_STREAM = b"\xff\xff\xff\xff"  # how an Arrow IPC stream begins; no JSON text does
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ANY = msgspec.json.Decoder()
@@ -286,7 +288,8 @@ class Decoder:
             return self._by_definition(value[places.begins[first + row] : places.ends[first + row]])
 
         size, begin, end = len(some.begins), int(some.begins[0]), int(places.ends[first + len(some.begins) - 1])
-        if not self._fast or end - begin > self.scan_bytes:
+        scans = self._fast and is_worth_compiling(scan_events, ENTRIES_PER_EVENT * size)
+        if not scans or end - begin > self.scan_bytes:
             return Table({}, size, event, np.zeros(size, bool))
         cells, room = self._room_for(size)
         room[: end - begin] = np.frombuffer(value, np.uint8, end - begin, begin)

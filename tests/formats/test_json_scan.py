@@ -9,6 +9,8 @@ import json
 import numpy as np
 import pytest
 
+from stream_engine.data import compiled
+from stream_engine.formats import json_events
 from stream_engine.formats.json_events import Decoder
 from stream_engine.formats.options import Bounds, EventOptions
 from tests.support.event_worlds import essence
@@ -42,6 +44,18 @@ ODD = [
 def few_lines_at_once(monkeypatch):
     monkeypatch.setattr(Decoder, "scan_events", 5)
     monkeypatch.setattr(Decoder, "scan_bytes", 400)
+
+
+def test_the_first_events_do_not_wait_for_the_compiler(monkeypatch):
+    def compile_scan(function):
+        raise RuntimeError
+
+    monkeypatch.setattr(json_events, "scan_events", compiled.Kernel(lambda: None, compile_scan))
+    monkeypatch.setattr(compiled, "_max_interpreted_entries", 2 * json_events.ENTRIES_PER_EVENT)
+    line, decoder = b'{"anchor":"a","near":"b","far":"c"}', Decoder(OPTIONS)
+    assert essence(decoder(line)) == essence(decoder(line)) == essence(slow(OPTIONS)(line))
+    with pytest.raises(RuntimeError):
+        decoder(line)
 
 
 def some_line(rng, look):
