@@ -62,7 +62,7 @@ class Verdicts(NamedTuple):
 
 # A fold, not a monoid, so there is no merge: two guards combine by offering what one has kept to the other. The state
 # is the kept comparisons, never labels, masks or node numbers. About 0.3 us per comparison on a dense small graph, 1-6
-# us at five million edges over two million pairs; 100 bytes per node and 30-50 per kept edge.
+# us at five million edges over two million pairs; 100 bytes per node and 20-50 per kept edge.
 class PartialOrder:
     """A live guard; see the module.
 
