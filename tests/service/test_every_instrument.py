@@ -36,6 +36,7 @@ from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
 from tests.formats.json_examples import REJECTS
 from tests.support.drifting_events import events as drifting_events
+from tests.support.forked_commands import forking
 from tests.support.instruments import ON_KAFKA, PREFIX, Driven, named
 from tests.support.process import engine, jsonl, until
 from tests.support.served import Lines, closed_by_server, ran, served
@@ -355,7 +356,8 @@ def of_a_run_that_goes_on(driven: Driven, folder: Path, monkeypatch) -> None:
 
     thread = threading.Thread(target=watched)
     thread.start()
-    run(configuration.load(None, given), metrics=metrics, log=log)
+    with forking(built_files):
+        run(configuration.load(None, given), metrics=metrics, log=log)
     thread.join()
     assert not failed, failed[0]
     driven.check(metrics, 0, "ready")

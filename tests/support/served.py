@@ -23,7 +23,7 @@ from stream_engine.service.run import run
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
-from tests.support.forked_commands import forking
+from tests.support.forked_commands import forking, forking_refits
 
 
 class Lines:
@@ -40,11 +40,12 @@ class Lines:
 
 
 def ran(state: Path, source: Path | list[Path], partitions: int = 30, **more) -> tuple[Metrics, Lines]:
-    """A run to the end of its files."""
+    """A run to the end of its files; its refits are forked from what other tests begin."""
     metrics, log = Metrics(partitions=partitions), Lines()
     sources = source if isinstance(source, list) else [source]
     given = {"source": [str(each) for each in sources], "state": str(state), "refits.kinds": []}
-    run(load(None, given | {"snapshot.interval": 0} | more), metrics=metrics, log=log)
+    with forking_refits():
+        run(load(None, given | {"snapshot.interval": 0} | more), metrics=metrics, log=log)
     return metrics, log
 
 
