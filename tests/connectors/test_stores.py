@@ -142,30 +142,26 @@ def test_preview_and_read_infer_from_an_object(store):
     assert len(se.read(store.uri("survey/a.csv")).snapshot.objects) == 3
 
 
-def test_a_followed_prefix_brings_new_objects_and_survives_an_outage(tmp_path, monkeypatch):
+def test_a_followed_prefix_brings_new_objects_and_survives_an_outage(store, monkeypatch):
+    """Afterwards the server holds nothing of other tests."""
     monkeypatch.setattr(stores, "LOOK_SECONDS", 0.2)
     monkeypatch.setattr(stores, "PAUSE", (0.1, 0.2))
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
-    mine = object_store(tmp_path)
-    mine.start()
-    try:
-        mine.put("follow/a.jsonl", events(10))
-        with closing(open_source(mine.uri("follow/"), {}, follow=True)) as source:
-            found = []
-            until(lambda: found.extend(source.poll(0.1)) or len(found) == 1, what="the first object")
-            mine.stop()
+    store.put("follow/a.jsonl", events(10))
+    with closing(open_source(store.uri("follow/"), {}, follow=True)) as source:
+        found = []
+        until(lambda: found.extend(source.poll(0.1)) or len(found) == 1, what="the first object")
+        store.stop()
+        try:
             until(lambda: source.poll(0.1) == [] and not source.ready(), what="the outage to be noticed")
             assert len(source.notices()) == 1
-            mine.start()
-            mine.put("follow/a.jsonl", events(10))
-            mine.put("follow/b.jsonl", events(10, 10))
-            until(lambda: found.extend(source.poll(0.1)) or len(found) == 2, what="the second object")
-            assert found[1].value == events(10, 10)
-            assert source.ready()
-            assert not source.finished()
-    finally:
-        mine.stop()
+        finally:
+            store.start()
+        store.put("follow/a.jsonl", events(10))
+        store.put("follow/b.jsonl", events(10, 10))
+        until(lambda: found.extend(source.poll(0.1)) or len(found) == 2, what="the second object")
+        assert found[1].value == events(10, 10)
+        assert source.ready()
+        assert not source.finished()
 
 
 @pytest.mark.parametrize(

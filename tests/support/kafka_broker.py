@@ -48,7 +48,7 @@ def java() -> str:
 
 @cache
 def _classes() -> list[str]:
-    return shared_classes(f"kafka-{VERSION}", _run_once)
+    return shared_classes(f"kafka-{VERSION}", jars(), _run_once)
 
 
 def _run_once(option: str) -> None:

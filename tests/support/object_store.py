@@ -3,13 +3,17 @@
 import os
 import shutil
 import subprocess
+import tempfile
+from functools import cache
 from pathlib import Path
 
 from tests.conftest import ROOT
 from tests.support.fetched_programs import Missing, jars_of
 from tests.support.process import free_ports, listens, until
+from tests.support.shared_classes import shared_classes
 
 POM = ROOT / "tests" / "connectors" / "object_store.xml"
+VERSION = "s3proxy-2.6.0"
 KEY, SECRET = "engine", "correct-horse-battery"
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": KEY,
@@ -23,7 +27,20 @@ def jars() -> list[Path]:
     """The server's jars."""
     if shutil.which("java") is None:
         raise Missing("java is not on the path (Java 17)")
-    return jars_of(POM, "s3proxy-2.6.0", Missing, "java")
+    return jars_of(POM, VERSION, Missing, "java")
+
+
+@cache
+def _classes() -> list[str]:
+    return shared_classes(VERSION, jars()[0].parent, _run_once)
+
+
+def _run_once(option: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        store = ObjectStore(Path(folder))
+        store.start([option])
+        store.process.terminate()
+        store.process.wait(300)
 
 
 class ObjectStore:
@@ -45,8 +62,9 @@ class ObjectStore:
         }
         (folder / "s3.conf").write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
 
-    def start(self) -> None:
-        options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    def start(self, more: list[str] | None = None) -> None:
+        """Start it, and wait until it listens. `more`: options of Java, instead of the one that shares classes."""
+        options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *(_classes() if more is None else more)]
         options += [f"-Dlogback.configurationFile={self._folder / 'log.xml'}", "-cp", f"{self._lib}/*"]
         command = ["java", *options, "org.gaul.s3proxy.Main", "--properties", str(self._folder / "s3.conf")]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

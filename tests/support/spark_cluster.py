@@ -67,14 +67,17 @@ def kafka_jars() -> str:
 @cache
 def jvm() -> str:
     """Options of Java for every process of Spark."""
-    return " ".join([_JVM, *shared_classes(f"spark-{version('pyspark')}", _run_once)])
+    return " ".join([_JVM, *shared_classes(f"spark-{version('pyspark')}", home() / "jars", _run_once)])
 
 
 def _run_once(option: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         events = Path(folder) / "events.jsonl"
         events.write_text('{"anchor": "a", "near": "b", "far": "c"}\n')
-        job(Path(folder) / "log", str(events), "--out", f"{folder}/out", java=f"{_JVM} {option}").wait(400)
+        once = job(Path(folder) / "log", str(events), "--out", f"{folder}/out", java=f"{_JVM} {option}")
+        with contextlib.suppress(subprocess.TimeoutExpired):  # the classes are shared another time
+            once.wait(400)
+        kill(once)
 
 
 def conf(java: str = "") -> list[str]:
