@@ -19,7 +19,7 @@ from confluent_kafka import Producer
 
 from tests.support.kafka_broker import Broker
 from tests.support.planted_similarities import adds3
-from tests.support.process import process, records, signalled, started, until
+from tests.support.process import engine, records, signalled, started, until
 
 OBJECTS = 60
 MALFORMED = 1_000  # one event in so many
@@ -81,8 +81,10 @@ def trial(
     restarts: int,
     seed: int = 0,
     say=lambda text: None,
+    lives: tuple[float, float] = (1.5, 4.0),
 ) -> dict:
-    """Run it; raises AssertionError on any difference. Returns the figures."""
+    """Run it; raises AssertionError on any difference. Returns the figures. An engine is killed after `lives` seconds,
+    from one to the other."""
     rng, sent, began = random.Random(seed), Sent(), time.monotonic()
     state = folder / "state"
     command = (
@@ -108,7 +110,7 @@ def trial(
             end, how = (broker.kill, "killed") if len(pauses) % 2 else (broker.stop, "stopped")
             say(f"broker {how} and started at {done:.0%} of the events")
             end()
-            time.sleep(2)
+            time.sleep(lives[0])
             broker.restart()
 
     errors: list[BaseException] = []
@@ -125,38 +127,38 @@ def trial(
     said: list[str] = []
 
     def begin():
-        engine = started(*command)
-        drained = threading.Thread(target=lambda: said.append(engine.stderr.read()))
+        running = started(*command)
+        drained = threading.Thread(target=lambda: said.append(running.stderr.read()))
         drained.start()
-        return engine, drained
+        return running, drained
 
-    engine, drained = begin()
+    running, drained = begin()
     while producing.is_alive() or killed < kills:
-        time.sleep(rng.uniform(1.5, 4.0))
+        time.sleep(rng.uniform(*lives))
         if killed < kills:
-            engine.kill()
+            running.kill()
             drained.join()
-            engine.communicate()
+            running.communicate()
             killed += 1
-            engine, drained = begin()
+            running, drained = begin()
     producing.join()
     if errors:
         raise errors[0]
     say(f"{sent.events:,} committed, {sent.aborted:,} aborted, {killed} kills; waiting for the engine")
 
     def seen() -> bool:
-        assert engine.poll() is None, f"the engine ended by itself: {said[-1:]}"
-        time.sleep(0.5)
+        assert running.poll() is None, f"the engine ended by itself: {said[-1:]}"
+        time.sleep(0.1)
         return records(state) == sent.events
 
     try:
         until(seen, what="everything that was sent", seconds=180)
     finally:
-        signalled(engine)
-        status = engine.wait(60)
+        signalled(running)
+        status = running.wait(60)
         drained.join()
-        engine.stderr.close()
-        engine.stdout.close()
+        running.stderr.close()
+        running.stdout.close()
     assert status == 0, said[-1]
     check(folder, state, sent)
     return {
@@ -171,7 +173,7 @@ def trial(
 
 def check(folder: Path, state: Path, sent: Sent) -> None:
     """Accumulators, counts and dead letters equal those computed from the sent events, to the last unit."""
-    process("export", "--state", state, "--out", folder / "out", "objects", "summary", "triplet_counts", "adds3")
+    engine("export", "--state", state, "--out", folder / "out", "objects", "summary", "triplet_counts", "adds3")
     found = json.loads((folder / "out" / "summary.json").read_text())
     names = [int(name[1:]) for name in json.loads((folder / "out" / "objects.json").read_text())]
     counts = np.load(folder / "out" / "triplet_counts.npz")

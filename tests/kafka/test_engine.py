@@ -12,7 +12,8 @@ pytestmark = pytest.mark.kafka
 
 
 def test_exactly_once_in_small(own_broker, new_topic, tmp_path):
-    figures = trial(tmp_path, own_broker, new_topic(partitions=3), events=30_000, partitions=3, kills=3, restarts=1)
+    some = {"events": 30_000, "partitions": 3, "kills": 3, "restarts": 1, "lives": (0.3, 1.5)}
+    figures = trial(tmp_path, own_broker, new_topic(partitions=3), **some)
     assert figures["malformed"] > 0 and figures["aborted"] > 0
 
 

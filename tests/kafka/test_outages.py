@@ -12,6 +12,7 @@ import pytest
 from kafka import KafkaProducer
 
 from connectors import SourceFailed
+from connectors.kafka import source as kafka_source
 from connectors.kafka.source import MAX_FRESH_CLIENTS, KafkaSource
 from tests.kafka.conftest import collect_sockets
 from tests.support.kafka_reading import named_for, positions, read, until
@@ -30,7 +31,8 @@ CLIENTS = "kafka-python", "confluent"
 
 
 @pytest.fixture
-def open_source(own_broker):
+def open_source(own_broker, monkeypatch):
+    monkeypatch.setattr(kafka_source, "BACK_OFF", (0.05, 0.3))
     made = []
 
     def make(topic, client, options=None):
@@ -67,8 +69,7 @@ def running_again(own_broker):
         own_broker.start()
 
 
-@pytest.mark.parametrize("client", CLIENTS)
-def test_killed_and_restarted_in_the_middle_loses_and_repeats_nothing(own_broker, new_topic, open_source, client):
+def test_killed_and_restarted_in_the_middle_loses_and_repeats_nothing(own_broker, new_topic, open_source):
     topic = new_topic(2)
     total, half = 4000, threading.Event()
 
@@ -88,40 +89,57 @@ def test_killed_and_restarted_in_the_middle_loses_and_repeats_nothing(own_broker
                 time.sleep(0.01)
         producer.close(timeout=600)
 
-    source = open_source(topic, client, {"max_poll_records": 100})
+    sources = [open_source(topic, client, {"max_poll_records": 100}) for client in CLIENTS]
     writer = threading.Thread(target=write)
     writer.start()
-    records, notices = read(source, 200), []
+    found = [read(source, 200) for source in sources]
     half.wait(600)
     own_broker.kill()
-    records += until(lambda: not source.ready(), source)
-    began, cpu, quickest = time.monotonic(), time.process_time(), 9.0
-    while time.monotonic() - began < 2:
-        slice_began = time.monotonic()
-        records += source.poll(0.2)
-        quickest = min(quickest, time.monotonic() - slice_began)
-        assert not source.ready()
-    assert quickest < 1.0, "a poll that does not keep its timeout"
-    assert time.process_time() - cpu < 1.0, "a busy loop while the broker is away"
-    notices += source.notices()
-    assert len(notices) == 1, "told once"
+    for source, records in zip(sources, found):
+        records += until(partial(is_away, source), source)
+        began, cpu, quickest = time.monotonic(), time.process_time(), 9.0
+        while time.monotonic() - began < 2:
+            slice_began = time.monotonic()
+            records += source.poll(0.2)
+            quickest = min(quickest, time.monotonic() - slice_began)
+            assert not source.ready()
+        assert quickest < 1.0, "a poll that does not keep its timeout"
+        assert time.process_time() - cpu < 1.0, "a busy loop while the broker is away"
+        assert len(source.notices()) == 1, "told once"
     own_broker.start()
-    while len(records) < total:
-        records += read(source, 1)
+    for source, records in zip(sources, found):
+        while len(records) < total:
+            records += read(source, 1)
     writer.join(60)
-    until(lambda: source.ready() and not any(source.lag().values()), source)
-    notices = first_notices(source)
-    for partition in (0, 1):
-        mine = [r for r in records if r.partition == f"{topic}/{partition}"]
-        assert [r.value for r in mine] == [b"%d" % i for i in range(total // 2)]
-        assert [r.offset for r in mine] == list(range(total // 2))
-    assert len(notices) == 1, "told once"
+    for source, records in zip(sources, found):
+        until(lambda source=source: source.ready() and not any(source.lag().values()), source)
+        notices = first_notices(source)
+        for partition in (0, 1):
+            mine = [r for r in records if r.partition == f"{topic}/{partition}"]
+            assert [r.value for r in mine] == [b"%d" % i for i in range(total // 2)]
+            assert [r.offset for r in mine] == list(range(total // 2))
+        assert len(notices) == 1, "told once"
 
 
-def test_down_at_the_start(own_broker, new_topic, send, open_source):
-    topic = new_topic()
+def test_down_at_the_start_and_a_damaged_batch_stops_with_its_place(own_broker, new_topic, send, open_source):
+    """One outage: sources that were open close at once, others begin, and a batch is damaged on the disk."""
+    topic, damaged = new_topic(), new_topic()
     send(topic, [b"x"])
+    send(damaged, [b"good", b"also good"])
+    [bad] = send(damaged, [b"damaged " * 10])
+    send(damaged, [b"behind"])
+    closing = [open_source(topic, client, {"group_id": "g"}) for client in CLIENTS]
+    read_before = [read(source, 1) for source in closing]
     own_broker.stop()
+    for source, records in zip(closing, read_before):
+        until(partial(is_away, source), source)
+        source.published(positions(records))  # a commit that nobody will answer
+    closing += [open_source(topic, client) for client in CLIENTS]
+    for source in closing:
+        source.poll(0.3)
+        began = time.monotonic()
+        source.close()
+        assert time.monotonic() - began < 10
     sources = [open_source(topic, client) for client in CLIENTS]
     for source in sources:
         notices = first_notices(source)
@@ -133,44 +151,18 @@ def test_down_at_the_start(own_broker, new_topic, send, open_source):
             assert source.poll(0.1) == []
             quickest = min(quickest, time.monotonic() - began)
         assert quickest < 0.5, "a poll that does not keep its timeout"
+    [segment] = (own_broker.folder / "data" / f"{damaged}-0").glob("*.log")
+    content = bytearray(segment.read_bytes())
+    content[content.index(b"damaged")] ^= 0xFF
+    segment.write_bytes(content)
     own_broker.start()
     for source in sources:
         assert [r.value for r in read(source, 1)] == [b"x"]
         until(source.ready, source)
         assert len(source.notices()) == 1
-
-
-def test_closes_within_seconds_while_the_broker_is_down(own_broker, new_topic, send, open_source):
-    topic = new_topic()
-    send(topic, [b"x"])
-    sources = [open_source(topic, client, {"group_id": "g"}) for client in CLIENTS]
-    read_before = [read(source, 1) for source in sources]
-    own_broker.kill()
-    for source, records in zip(sources, read_before):
-        until(partial(is_away, source), source)
-        source.published(positions(records))  # a commit that nobody will answer
-    sources += [open_source(topic, client) for client in CLIENTS]
-    for source in sources:
-        source.poll(0.3)
-        began = time.monotonic()
-        source.close()
-        assert time.monotonic() - began < 10
-
-
-def test_a_damaged_batch_stops_with_its_place(own_broker, new_topic, send, open_source):
-    topic = new_topic()
-    send(topic, [b"good", b"also good"])
-    [bad] = send(topic, [b"damaged " * 10])
-    send(topic, [b"behind"])
-    own_broker.stop()
-    [segment] = (own_broker.folder / "data" / f"{topic}-0").glob("*.log")
-    content = bytearray(segment.read_bytes())
-    content[content.index(b"damaged")] ^= 0xFF
-    segment.write_bytes(content)
-    own_broker.start()
-    for source in [open_source(topic, client) for client in CLIENTS]:
+    for source in [open_source(damaged, client) for client in CLIENTS]:
         assert [r.value for r in read(source, 2)] == [b"good", b"also good"]
-        said = rf"{MAX_FRESH_CLIENTS} .*{topic}/0@{bad}.*(?i:crc).*delete-records"
+        said = rf"{MAX_FRESH_CLIENTS} .*{damaged}/0@{bad}.*(?i:crc).*delete-records"
         with pytest.raises(SourceFailed, match=said):
             while True:
                 source.poll(0.2)

@@ -76,7 +76,7 @@ def test_replay_gives_the_newest_table_after_kills(broker, topic, tmp_path):
         jsonl(source, lines)
         killed = started(*arguments)
         until((tmp_path / "state" / "snapshots").is_dir)
-        time.sleep(float(rng.uniform(0.0, 2.0)))  # before, while and after it sends
+        time.sleep(float(rng.uniform(0.0, 1.5)))  # before, while and after it sends
         with suppress(ProcessLookupError):  # where it has ended
             os.killpg(killed.pid, signal.SIGKILL)
         killed.communicate()
@@ -86,7 +86,7 @@ def test_replay_gives_the_newest_table_after_kills(broker, topic, tmp_path):
         asked = {"tables": {"objects": f"kafka://{broker.bootstrap}/{topic}"}, "kafka": {}}
         sending.stdin.write(json.dumps(asked).encode())
         sending.stdin.close()
-        time.sleep(float(rng.uniform(0.5, 4.0)))
+        time.sleep(float(rng.uniform(0.3, 2.0)))
         sending.kill()
         sending.wait()
         sending.stdout.close()
