@@ -117,7 +117,7 @@ def test_what_admin_takes_and_what_it_refuses(tmp_path):
         assert post("/admin/refit?kind=spectral").status_code == 409  # nothing is published
         world.published, world.running = state(), ("hierarchy", "sdp_clustering")
         assert (
-            post("/admin/snapshot").json() == {"asked": "snapshot", "newest": 2} and world.requests.snapshot == "admin"
+            post("/admin/snapshot").json() == {"asked": "snapshot", "newest": 1} and world.requests.snapshot == "admin"
         )
         assert post("/admin/refit?kind=spectral").status_code == 202 and world.requests.refits == {"spectral"}
         assert post("/admin/refit?kind=sdp_clustering").status_code == 409

@@ -89,12 +89,17 @@ def artifacts_of(snapshot: Snapshot) -> dict[str, bytes]:
 
 
 def _files() -> tuple[bytes, dict[str, bytes]]:
-    snapshot = state()
-    return as_bytes(snapshot), artifacts_of(snapshot)
+    snapshot = as_bytes(state()._replace(sequence=1))
+    return snapshot, artifacts_of(snapshots.decode(snapshot))
+
+
+def files() -> tuple[bytes, dict[str, bytes]]:
+    """The state as the first snapshot of a directory, and an artifact of every refit of it."""
+    return once(_files)
 
 
 def published() -> Published:
-    """The state with an artifact of every refit, opened anew from the same files each time."""
-    snapshot, made = once(_files)
+    """The same, opened anew from the same files each time."""
+    snapshot, made = files()
     held = {kind: artifacts.decode(data) for kind, data in made.items()}
     return Published(snapshots.decode(snapshot), held)
