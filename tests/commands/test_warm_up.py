@@ -26,7 +26,7 @@ warmed = dict(warm_up.warm_up())
 before = compiled()
 for number, source in enumerate(sys.argv[2:]):
     settings = {"source": [source], "state": f"{sys.argv[1]}/{number}", "snapshot.every": 150}
-    run(load(None, settings | ({"refits.kinds": []} if number else {})))
+    run(load(None, settings | {"refits.kinds": []}))  # which are processes of their own
 after = compiled()
 print(json.dumps({"warmed": len(warmed), "kernels": sum(map(bool, before.values())),
                   "new": {name: found for name, found in after.items() if found != before.get(name, [])}}))

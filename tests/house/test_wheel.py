@@ -10,6 +10,7 @@ import sys
 import sysconfig
 import zipfile
 from email import message_from_bytes
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -120,15 +121,20 @@ def test_its_readme_has_no_link_that_leads_nowhere(release):
     )
 
 
-def by_uv(*command: str | Path, cwd: Path, **more: str) -> str:
-    """What uv says to a command, as `deploy/install-locked` calls it: its cache has what the lock file names."""
+@cache
+def environment_of_uv() -> dict[str, str]:
+    """As `deploy/install-locked` sets it, by the settings of pip."""
     listed = said(sys.executable, "-m", "pip", "config", "list", cwd=ROOT)
     setting = {name: value.strip("'") for name, _, value in (line.partition("=") for line in listed.splitlines())}
     index = {"UV_DEFAULT_INDEX": os.environ.get("PIP_INDEX_URL", setting.get("global.index-url"))}
     index |= {"SSL_CERT_FILE": os.environ.get("PIP_CERT", setting.get("global.cert"))}
     index = {name: value for name, value in index.items() if value and name not in os.environ}
-    index |= {} if os.access(Path.home(), os.W_OK) else {"UV_NO_CACHE": "1"}
-    return said(Path(sys.executable).with_name("uv"), *command, cwd=cwd, **index, **more)
+    return index | ({} if os.access(Path.home(), os.W_OK) else {"UV_NO_CACHE": "1"})
+
+
+def by_uv(*command: str | Path, cwd: Path, **more: str) -> str:
+    """What uv says to a command; its cache has what the lock file names."""
+    return said(Path(sys.executable).with_name("uv"), *command, cwd=cwd, **environment_of_uv(), **more)
 
 
 def take_bytecode(site: Path) -> None:
