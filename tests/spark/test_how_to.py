@@ -5,7 +5,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.support.pages import blocks, commands, run_command
 from tests.support.process import ENVIRONMENT, jsonl, summary
-from tests.support.spark_cluster import CONF, jvm
+from tests.support.spark_cluster import CONF, JVM
 
 PAGE = ROOT / "stream_engine" / "docs" / "how-to" / "spark.md"
 pytestmark = pytest.mark.spark
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 def test_as_it_stands(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     settings = [f"-D{key}={value}" for key, value in CONF.items()]  # two parts instead of 200
-    monkeypatch.setitem(ENVIRONMENT, "JAVA_TOOL_OPTIONS", " ".join([jvm(), *settings]))
+    monkeypatch.setitem(ENVIRONMENT, "JAVA_TOOL_OPTIONS", " ".join([JVM, *settings]))
     event = {"anchor": "lemon", "near": "lime", "far": "bread"}
     jsonl(tmp_path / "events-1.jsonl", [event, {**event, "far": "bun"}])
     for block in blocks(PAGE):

@@ -11,19 +11,15 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
-from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 
 from tests.conftest import ROOT
 from tests.support.fetched_programs import Missing, jars_of
-from tests.support.shared_classes import shared_classes
 
 POM = ROOT / "tests" / "spark" / "pom.xml"
 # Short-lived processes on a small machine: start-up counts, not speed.
-_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
+JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
 CONF = {
     "spark.ui.enabled": "false",
     "spark.log.level": "ERROR",
@@ -36,7 +32,7 @@ CONF = {
 }
 ENVIRONMENT = {
     **os.environ,
-    "PYTHONPATH": str(ROOT),
+    "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "tests/support/installed_pyspark", ROOT))),
     "PYSPARK_PYTHON": sys.executable,
     "SPARK_LOCAL_IP": "127.0.0.1",
     "PYSPARK_DRIVER_PYTHON": sys.executable,
@@ -64,25 +60,9 @@ def kafka_jars() -> str:
     return ",".join(map(str, jars_of(POM, f"spark-kafka-{version}", SparkMissing)))
 
 
-@cache
-def jvm() -> str:
-    """Options of Java for every process of Spark."""
-    return " ".join([_JVM, *shared_classes(f"spark-{version('pyspark')}", home() / "jars", _run_once)])
-
-
-def _run_once(option: str) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        events = Path(folder) / "events.jsonl"
-        events.write_text('{"anchor": "a", "near": "b", "far": "c"}\n')
-        once = job(Path(folder) / "log", str(events), "--out", f"{folder}/out", java=f"{_JVM} {option}")
-        with contextlib.suppress(subprocess.TimeoutExpired):  # the classes are shared another time
-            once.wait(400)
-        kill(once)
-
-
-def conf(java: str = "") -> list[str]:
-    """--conf arguments; `java`: options of Java other than `jvm()`."""
-    options = {f"spark.{role}.extraJavaOptions": java or jvm() for role in ("driver", "executor")}
+def conf() -> list[str]:
+    """--conf arguments."""
+    options = {f"spark.{role}.extraJavaOptions": JVM for role in ("driver", "executor")}
     return [f"--conf={key}={value}" for key, value in (CONF | options).items()]
 
 
@@ -106,9 +86,9 @@ def kill(process: subprocess.Popen) -> None:
     process.wait(30)
 
 
-def job(log: Path, *arguments, master: str = "local[2]", jars: str = "", java: str = "") -> subprocess.Popen:
+def job(log: Path, *arguments, master: str = "local[2]", jars: str = "") -> subprocess.Popen:
     """`stream-engine spark-counts ARGUMENTS`."""
-    command = [sys.executable, "-m", "stream_engine", "spark-counts", *arguments, "--master", master, *conf(java)]
+    command = [sys.executable, "-m", "stream_engine", "spark-counts", *arguments, "--master", master, *conf()]
     return start([*command, *(["--jars", jars] if jars else [])], log)
 
 
