@@ -52,6 +52,13 @@ def test_every_reason_to_refuse_an_answer():
     assert refused(right, sessions) == "late"
 
 
+def test_the_first_question_of_a_participant_stays_the_first():
+    sessions = Sessions()
+    for time in (5.0, 9.0, 7.0):
+        asked(sessions, "w", time)
+    assert sessions.person("w").first == 5.0
+
+
 def test_each_late_question_is_given_up_once():
     sessions = Sessions()
     first, second = asked(sessions, "w", 0.0), asked(sessions, "v", 80.0)

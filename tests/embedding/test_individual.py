@@ -22,6 +22,7 @@ from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.individual import Weights, fit_weights, fit_with, weighted_loss, weighted_margins
 from stream_engine.embedding.own_map_selection import cautious_settings
 from stream_engine.embedding.own_maps import AVERAGE, DRAWS, SETTINGS, own_maps, selected_maps
+from stream_engine.embedding.participant_folds import mean_gain
 from stream_engine.embedding.participant_groups import dip, participant_groups
 from stream_engine.embedding.questions import of_answers
 from stream_engine.embedding.score_test import _add_stretching, score_tests
@@ -105,11 +106,20 @@ def losses(made, test):
     return -alike.mean(), np.log1p(np.exp(-odds)).mean()
 
 
+def test_the_gain_of_an_answer_is_a_ratio_of_units_with_different_numbers_of_answers():
+    """Cochran 1977, eq. 6.9: residuals are of a unit's gain from that of as many answers."""
+    gain, answers = np.array([1.0, 5.0, 2.0, 0.5]), np.array([1.0, 3.0, 2.0, 2.0])
+    ratio = 8.5 / 8
+    off = [1 - ratio, 5 - 3 * ratio, 2 - 2 * ratio, 0.5 - 2 * ratio]
+    error = np.sqrt(4 / 3 * np.square(off).sum()) / 8
+    assert mean_gain(gain, answers) == pytest.approx((ratio, error, scipy.stats.norm.sf(ratio / error)))
+
+
 def test_people_who_differ_are_found_and_predicted_better():
     training, _, test = split(world(4, people=12, each=200).answers, shares=(0.8, 0.8))
     made, one = parts(training)
     assert made.verdict == DIFFER
-    assert made.p_value < 0.01
+    assert 0 < made.p_value == 2 * min(test.pooled for test in score_tests(one, training)) < 0.01
     assert made.weights
     assert len(made.differing_participants)
     alike, own = losses(fit_parts(made, training, of_answers(training), one), test)

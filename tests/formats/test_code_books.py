@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from stream_engine.formats.reading import in_doubt
+from stream_engine.input.beside_tables import lines_around
 from tests.support.readings import comparisons, inferred
 
 BOOKS = (  # for 1 and 2, reversed
@@ -32,6 +33,12 @@ def table(answered, above, columns=("left", "right"), n=40):
         lines.append(f"p{number % 4},{target},{','.join(shown)},{len(columns) - place}")
         said |= {(f"p{number % 4}", target, shown[place], other) for other in shown if other != shown[place]}
     return "".join(f"{line}\n" for line in ([above] if above else []) + lines), said
+
+
+def test_lines_above_a_table_have_their_numbers(tmp_path):
+    (tmp_path / "a.csv").write_text(table("choice", "A study of cups\n\n# choice: 1=right; 2=left")[0])
+    lines = lines_around(inferred(tmp_path / "a.csv").settings)
+    assert [(each.place, each.text[:7]) for each in lines] == [("line 1", "A study"), ("line 3", "# choic")]
 
 
 @pytest.mark.parametrize(("answered", "above"), BOOKS)

@@ -3,11 +3,12 @@
 import random
 from math import dist
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from stream_engine.commands.preview import command
-from stream_engine.formats.opposite_answers import opposite_answers
+from stream_engine.formats.opposite_answers import LIKELY, _change, opposite_answers
 
 OBJECTS = [f"o{number}" for number in range(10)]
 
@@ -47,6 +48,12 @@ def test_participants_who_reverse_half_way_are_named_with_the_answer():
     (text,) = opposite_answers(judged(2, lambda who, trial: who in (3, 8) and trial >= 30))
     assert text.startswith("p03 (the other way round from about answer ") and "p08" in text and "2 of 20" in text
     assert all(25 <= int(part.split()[0]) <= 36 for part in text.split("about answer ")[1:])
+
+
+def test_the_answer_from_or_until_which_it_is_so_is_the_first_or_last_of_these():
+    agreement = np.repeat([1.0, -1.0], [34, 26])
+    assert _change(agreement, LIKELY) == ("the other way round from", 35, 60)
+    assert _change(-agreement, LIKELY) == ("the other way round until", 34, 60)
 
 
 def test_a_part_of_a_file_without_participants_is_named():
