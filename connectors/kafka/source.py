@@ -6,6 +6,7 @@ its partition, or the source stops and says what is missing; only `on_offset_los
 
 import time
 from collections.abc import Collection, Mapping
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -56,6 +57,7 @@ POLL_BYTES = 32 << 20  # what one poll may bring, roughly: the next limit follow
 MAX_FRESH_CLIENTS = 5  # fresh clients in a row without a single record before their failures stop the source
 BACK_OFF = (0.05, 5.0)  # seconds between attempts to open, doubling
 LAG_SECONDS = 0.25  # end offsets are looked up at most so often; what was delivered counts at once
+_VALUE = itemgetter(Record._fields.index("value"))
 _LOOK_SECONDS = 1.0  # seconds between looks at connection and partitions
 
 
@@ -339,7 +341,7 @@ class KafkaSource(Source):
             self._stored[partition] = Position(last.next_offset, last.mark)
             if last.time is not None:
                 self._last_time[last.partition] = last.time
-            size += sum([len(record.value) for record in group])
+            size += sum(map(len, map(_VALUE, group)))
             records += group
         # The next poll brings about POLL_BYTES: messages of a thousand items are not asked for by the ten thousand.
         self._limit = max(1, min(self._most, 8 * self._limit, POLL_BYTES * len(records) // max(size, 1)))

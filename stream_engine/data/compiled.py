@@ -63,11 +63,12 @@ class Kernel:
 
 
 _max_interpreted_entries = 50_000  # of one kernel, for which Python takes less time than the compiler
+LOADING = 10  # so many times faster is it to load a kernel that is kept compiled
 
 
 def for_size(kernel: Function, entries: int) -> Function:
     """A kernel for a call that passes once over so many entries: as Python runs it while those of all calls are few,
-    compiled from then on. So a small survey does not wait for the compiler.
+    compiled from then on, or loaded earlier where it is kept. So a small survey does not wait for the compiler.
 
     Only for loops with the same result in Python: no whole numbers that overflow, nothing in the compiler's language.
     """
@@ -80,7 +81,17 @@ def is_worth_compiling(kernel: Callable, entries: int) -> bool:
     if not isinstance(kernel, Kernel) or kernel.ready is not None:
         return True
     kernel.interpreted_entries += entries
-    return kernel.interpreted_entries > _max_interpreted_entries
+    passed = kernel.interpreted_entries
+    return passed > _max_interpreted_entries or (passed * LOADING > _max_interpreted_entries and _is_kept(kernel))
+
+
+def _is_kept(kernel: Kernel) -> bool:
+    """Whether numba is there, and the compiled code of a kernel."""
+    if "stream_engine.data.kernel_cache" not in sys.modules:
+        return False
+    from stream_engine.data.kernel_cache import is_kept
+
+    return is_kept(kernel.function)
 
 
 @contextmanager

@@ -75,6 +75,25 @@ def is_empty() -> bool:
     return not any(next(folder.rglob("*.nbc"), None) for folder in _folders().to_read)
 
 
+@cache
+def is_kept(function: Callable) -> bool:
+    """Whether any compiled code of a function of this name is kept, most likely that of this function: then it is
+    loaded, which takes much less time than compiling."""
+    name = f"{_file_name(function)}-*.nbc"
+    return any(next((folder / _room(function)).glob(name), None) for folder in _folders().to_read)
+
+
+def _room(function: Callable) -> str:
+    """The subfolder for the compiled code of a function."""
+    file = Path(function.__code__.co_filename).absolute()
+    return file.parent.relative_to(PACKAGE).as_posix() if file.is_relative_to(PACKAGE) else "outside"
+
+
+def _file_name(function: Callable) -> str:
+    """How the names of its files begin."""
+    return f"{str(function.__module__).rpartition('.')[2]}.{function.__name__}"
+
+
 def _setting(name: str) -> object:
     """A setting of numba: the environment variable NUMBA_(name), a file, or its default."""
     return getattr(numba.config, name)
@@ -86,8 +105,7 @@ class KernelCache(caching._Cache):
 
     def __init__(self, function: Callable) -> None:
         self._function = function
-        file = Path(function.__code__.co_filename).absolute()
-        self._room = file.parent.relative_to(PACKAGE).as_posix() if file.is_relative_to(PACKAGE) else "outside"
+        self._room = _room(function)
         self._contents: str | None = None
         self._turn = contextlib.ExitStack()  # closed when what is compiled is kept
 
@@ -110,7 +128,7 @@ class KernelCache(caching._Cache):
             codegen.magic_tuple(),
         )
         name = blake2b(repr(contents_of_name).encode(), digest_size=16).hexdigest()
-        return folder / self._room / f"{function.__module__.rpartition('.')[2]}.{function.__name__}-{name}.nbc"
+        return folder / self._room / f"{_file_name(function)}-{name}.nbc"
 
     def load_overload(self, sig, target_context):
         """The compiled code of a signature; None where there is none. Then this process has the turn to compile it:

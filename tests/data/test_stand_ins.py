@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from stream_engine.data import compiled
+from stream_engine.data import compiled, interner, kernel_cache
 from stream_engine.data.compiled import Kernel, all_compiled, for_size, njit, register_jitable
 from stream_engine.data.hashing import mix64
 from stream_engine.data.intrinsics import borrowed
@@ -140,11 +140,26 @@ def test_few_entries_are_left_to_python_and_more_to_the_compiler(monkeypatch):
     assert times.tolist() == [1, 1, 2] and count_one.ready is not None and for_size(count, 0) is count
 
 
+def test_a_kernel_that_is_kept_compiled_is_loaded_earlier(monkeypatch):
+    exec(OF_EACH, names := {"njit": njit})
+    monkeypatch.setattr(compiled, "_max_interpreted_entries", 100)
+    monkeypatch.setattr(kernel_cache, "is_kept", lambda function: function.__name__ == "count")
+    count, count_one = names["count"], names["count_one"]
+    assert for_size(count, 10) is not count and for_size(count, 1) is count
+    assert for_size(count_one, 11) is not count_one
+
+
+def test_code_is_known_to_be_kept_by_the_name_of_its_file():
+    assert not kernel_cache.is_kept(test_code_is_known_to_be_kept_by_the_name_of_its_file)
+    interner.Interner().ids_of(["a"])  # compiled or loaded
+    assert kernel_cache.is_kept(interner._number.py_func)
+
+
 SNAPSHOT = """
 import hashlib, sys
 from contextlib import nullcontext
 from stream_engine.commands.warm_up import _full_snapshot
-from stream_engine.data import compiled
+from stream_engine.data import compiled, interner, kernel_cache
 from stream_engine.formats import expand
 from stream_engine.state.snapshot import encode
 
