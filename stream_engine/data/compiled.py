@@ -119,7 +119,8 @@ def njit(
     *, cache: bool = True, nogil: bool = False, inline: Literal["never", "always"] = "never", fastmath: bool = False
 ) -> "Callable[[Function], Dispatcher[Function]]":
     """`numba.njit` with these options, the compiled code kept from one process to the next (`cache`)."""
-    options = {"nogil": nogil, "inline": inline, "fastmath": fastmath}
+    # by LLVM: numba's own inlining copies and types a function again wherever it is called
+    options = {"nogil": nogil, "forceinline": inline == "always", "fastmath": fastmath}
 
     def make(function: Callable) -> Callable:
         from stream_engine.data.kernel_cache import cached_kernel
