@@ -58,7 +58,7 @@ def _pass(points, squares, rows, near, far, worker, lapse, alpha, pull, rate, or
             _step(points, squares, l, c, -v + pull[l] * points[l, c], rate)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True, inline="always", fastmath=True)
 def _step(points, squares, row, c, slope, rate):
     squares[row, c] += slope * slope
     points[row, c] -= rate * slope / np.sqrt(squares[row, c])
