@@ -20,6 +20,7 @@ from stream_engine.asking.as_events import TYPES, check_type, choose_for_type, e
 from stream_engine.asking.knowledge import CannotAsk, knowledge_of, no_knowledge, with_objects
 from stream_engine.commands import snapshot_option, state_option
 from stream_engine.data.comparisons import MAX_NAME_BYTES
+from stream_engine.data.numbers_in_words import amount
 from stream_engine.input.settings import loading as configuration
 from stream_engine.state.store import Store
 
@@ -123,7 +124,7 @@ def ask(
     lines = [encode(event) for event in events(chosen, knowledge, kind)]
     why = note_on_random(chosen, knowledge, strategy, random_share)
     how = " and ".join(sorted(set(chosen.sampler.tolist()))) if why else strategy
-    about = f"{len(lines):,} questions by {how} over {len(knowledge.names):,} objects, {source}"
+    about = f"{amount(len(lines), 'question')} by {how} over {len(knowledge.names):,} objects, {source}"
     return QuestionLines(lines, about, why)
 
 
@@ -134,6 +135,10 @@ def _names(path: Path) -> list[str]:
     except UnicodeDecodeError as error:
         raise CannotAsk(
             f"--objects {path}: byte {error.start} is not UTF-8; expected a text file with one name per line"
+        ) from None
+    except OSError as error:
+        raise CannotAsk(
+            f"--objects {path}: cannot be read ({error.strerror}); expected a text file with one name per line"
         ) from None
     if not names:
         raise CannotAsk(f"--objects {path}: got no name, expected one per line")

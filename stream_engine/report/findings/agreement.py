@@ -288,13 +288,13 @@ def order(facts: Facts) -> Iterator[Finding]:
     size = facts.summary["order_kept"]  # now: `accepted` counts from the beginning, whatever was forgotten since
     if not size:
         return
-    text = f"The partial order keeps {amount(size, 'comparison')}; {count(again)} later comparisons repeated "
+    text = f"The partial order keeps {amount(size, 'comparison')}; {amount(again, 'later comparison')} repeated "
     text += "one of them."
     if against or cycles:
         text += (
-            f" It dropped {count(against)} comparisons that contradict one that it keeps and {count(cycles)} that "
-            "would close a cycle. Only the partial order drops comparisons; map, clusters and similarities use all "
-            "of them."
+            f" It dropped {amount(against, 'comparison that contradicts', 'comparisons that contradict')} one that it "
+            f"keeps and {count(cycles)} that would close a cycle. Only the partial order drops comparisons; map, "
+            "clusters and similarities use all of them."
         )
     if facts.published.excluded:  # the guard does not know whose comparisons these were
         text += " What was repeated or dropped is counted with the excluded participants."
