@@ -287,7 +287,7 @@ def test_a_study_can_begin_with_names_alone(tmp_path, capfd):
         (["--n", "85", "--type", "odd_one_out"], 2, "= 85"),
         (["--strategy", "clever"], 2, "'clever'"),
         (["--type", "ranking"], 2, "'ranking'.*odd_one_out"),
-        (["--objects", "missing.txt"], 1, "missing.txt"),
+        (["--objects", "missing.txt"], 2, "--objects missing.txt: cannot be read"),
         (["--out", "q.csv"], 2, "q.csv.*JSON lines.*jsonl"),
         (["--snapshot", "7"], 1, "no snapshot 7; kept are 1"),
     ],
