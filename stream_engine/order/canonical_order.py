@@ -29,8 +29,8 @@ from stream_engine.order.sifting import sifted
 
 
 # A guard without tables, for nodes 0 .. n - 1 that are numbered already: each edge is offered once and never against
-# its opposite. Verdicts and node order are those of `PartialOrder` for the same comparisons, at half the time. Inside,
-# nodes are one higher: node 0 is the sentinel.
+# its opposite. Verdicts are those of `PartialOrder` for the same comparisons, at half the time; the order of the nodes
+# is that of one with `ALL_ARCS`. Inside, nodes are one higher: node 0 is the sentinel.
 class DistinctEdges:
     """A growing acyclic set of edges; see the module."""
 

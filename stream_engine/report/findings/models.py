@@ -17,7 +17,6 @@ from stream_engine.state.artifact import PRELIMINARY, figure
 COMPARE = "compare the first answers, which preview shows in words, with what participants chose"
 CLOSE_TO_CEILING = 0.015  # to the noise ceiling: as good as it
 BELOW_CHANCE = 2.58  # standard errors below one half: of an interval of 99 %
-NEAR_CHANCE = 0.55  # an interval that ends below it leaves nothing that more answers could make clear
 NAMES = {
     "embedding": "the map",
     "dimensions": "similarity by interpretable dimensions",
@@ -123,11 +122,11 @@ def _no_better_than_chance(
     promising = above is not None or facts.better_baseline is not None or share - 1.96 * (error or 0.0) > 0.5
     if opposite:
         text += f"More answers of this kind would not help: {COMPARE}, for each participant and each file."
-    elif above is None and share + 1.96 * (error or 0.0) < NEAR_CHANCE and _agree_by_chance(facts.ceiling):
-        text += f"More answers of this kind would hardly help: {COMPARE}. If they are the same, participants "
-        text += "probably answered at random."
+    elif promising:
+        text += "Collect more answers."
     else:
-        text += "Collect more answers" + ("." if promising else f", or {COMPARE}.")
+        text += f"Before you collect more, {COMPARE}. If they are the same, participants may have answered at random; "
+        text += "only many more answers could show otherwise."
     yield Finding("chance_level", text, figures, "" if promising else facts.preview, WARNING)
     yield from _one_position(facts)
 
@@ -218,12 +217,6 @@ def _reversed(facts: Facts) -> Iterator[Finding]:
 
 def _capitalized(text: str) -> str:
     return text[0].upper() + text[1:]
-
-
-def _agree_by_chance(ceiling: Mapping[str, Any]) -> bool:
-    """Whether participants are known to agree no more than by chance: more answers show nothing then."""
-    others, answers = figure(ceiling, "others"), figure(ceiling, "answers")
-    return others is not None and answers is not None and abs(others - 0.5) <= 0.98 / sqrt(max(answers, 1.0))
 
 
 def _called(model: str) -> str:
